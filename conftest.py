@@ -25,6 +25,7 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 GOLDEN = Path(__file__).parent / "tests" / "golden"
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keeps the tests of this session: those for the interpreter, or the others."""
     kept = [item for item in items if _interpreted(item) == INTERPRETED]

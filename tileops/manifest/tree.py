@@ -26,7 +26,7 @@ from tileops.diagnostics.text import shorten, split_lines
 from tileops.manifest.nodes import MappingNode, Node, Scalar, ScalarNode, SequenceNode
 
 MAX_DEPTH = 40
-MAX_NODES = 1_000_000
+MAX_NODES = 500_000
 MAX_EXPANSION = 100_000
 MAX_FINDINGS = 100
 # Longer plain scalars are text: YAML's base-60 numbers take quadratic time to convert.
@@ -254,6 +254,9 @@ class TreeBuilder:
             place = Span(self.file, context.line + self.shift, context.column + 1)
             labels = (Label(place, error.context),)
         reason = error.problem or error.context or "it cannot be parsed"
+        if "nesting depth" in reason:
+            # libyaml looks ahead within a line and meets its own limit before ours is asked.
+            raise self._too_deep(span)
         self._report(codes.YAML_SYNTAX, span, f"The text must be YAML: {reason}.", labels)
         raise Stop
 
