@@ -63,10 +63,6 @@ norm.yaml:1:9: error[TO102] Got '\\x1b[31m'.
 """,
         )
 
-    def test_wide_characters(self) -> None:
-        out = show("名前: e\u0301x\n", Span("norm.yaml", 1, 5, 3))
-        self.assertExpectedInline(out, """""")
-
     def test_long_line(self) -> None:
         out = show("x" * 400 + "HERE" + "y" * 400, Span("norm.yaml", 1, 401, 4))
         self.assertExpectedInline(
@@ -106,3 +102,10 @@ def test_place_outside_the_text_has_no_excerpt() -> None:
 
 def test_lines_are_those_of_yaml() -> None:
     assert split_lines("a\r\nb\rc\nd\x85e\u2028f\x0bg") == ["a", "b", "c", "d", "e", "f\x0bg"]
+
+
+def test_the_caret_stands_under_wide_and_combining_characters() -> None:
+    line, carets = show("名前: e\u0301x\n", Span("norm.yaml", 1, 5, 3)).splitlines()[1:]
+    assert line == "1 | 名前: e\u0301x"
+    # Two double-width characters, a colon and a space stand before; the accent takes no column.
+    assert carets == "  |       ^^"

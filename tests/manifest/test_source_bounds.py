@@ -119,7 +119,7 @@ def test_any_text_gives_a_tree_or_findings(text: str) -> None:
 
 
 # PyYAML writes the other line breaks of YAML 1.1 in a form that it reads back as spaces.
-WORDS = st.text(st.characters(exclude_characters="\x85\u2028\u2029"), max_size=8)
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\x85\u2028\u2029"), max_size=8)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | WORDS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner),
