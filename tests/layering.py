@@ -25,8 +25,8 @@ STRATA = (
     "tiling",
 )
 FAMILY = len(STRATA)
-ABOVE = {"testing": FAMILY + 1, "demo": FAMILY + 2, "cli": FAMILY + 3, "__main__": FAMILY + 4}
-ROOT = FAMILY + 3
+ABOVE = {"testing": FAMILY + 2, "demo": FAMILY + 3, "cli": FAMILY + 4, "__main__": FAMILY + 5}
+ROOT = FAMILY + 1
 
 TORCH_FREE = ("_version", "static", "diagnostics", "manifest", "codegen", "validator")
 LOOKS_UP = ("validator", "cli")
