@@ -31,10 +31,15 @@ PYTEST := OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS) --dist loadgroup
 # conftest.py chooses the tests of each.
 INTERPRET := TRITON_INTERPRET=1 $(PYTEST)
 
+# Building wheels, megabytes of hostile text, models and kernels take longer than a quick look should.
+QUICK := $(wildcard tests/*.py) $(wildcard tests/diagnostics tests/manifest tests/codegen \
+  tests/validator tests/runtime tests/cli) \
+  --ignore=tests/test_packaging.py --ignore=tests/manifest/test_source_bounds.py
+
 .PHONY: help run test quick test-all check accept bench gpu-test clean
 
 help:
-	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
+	@awk '/^#/ { sub(/^# ?/, ""); print; next } { exit }' Makefile
 
 run: $(READY)
 	$(PYTHON) -m tileops demo
@@ -45,7 +50,6 @@ test: check
 
 quick: $(READY)
 	$(PYTEST) -q -m "not slow and not gpu" $(or $(TESTS),$(QUICK))
-	$(INTERPRET) -q -m "not slow and not gpu" $(or $(TESTS),$(QUICK)) -k "not large"
 
 test-all: check
 	$(PYTEST) $(TESTS)
