@@ -82,5 +82,6 @@ $(VENV)/.installed: pyproject.toml constraints.txt setup.py
 	if [ -z "$$found" ]; then echo "tileops needs Python 3.11, 3.12 or 3.13" >&2; exit 1; fi; \
 	echo "Creating $(VENV) with $$($$found --version)"; \
 	$$found -m venv $(VENV)
+	@echo "Installing; the first time this takes a few minutes"
 	$(VENV)/bin/python -m pip install --quiet -c constraints.txt -e '.[test]'
 	@touch $@
