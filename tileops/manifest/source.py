@@ -107,8 +107,8 @@ def split_entries(text: str) -> dict[str, tuple[int, int]] | None:
     """The lines of each top-level entry, name -> (first line, last line), without parsing YAML.
 
     None when the text is anything but a flat mapping of plainly written names; then only parsing
-    it whole tells what it holds. A multi-line string can look like entries that are none, so a
-    part that does not parse alone has to be looked up in the whole (`parse_entry` does).
+    it whole tells what it holds. A multi-line string can look like entries that are none: which
+    names are entries is for `parse_text` to say, this finds the lines of one that is known.
     """
     starts: list[tuple[str, int]] = []
     lines = split_lines(text.removeprefix("\ufeff"))
