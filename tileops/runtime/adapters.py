@@ -16,7 +16,7 @@ import torch
 from tileops.codegen.model import OverloadHeader, Role
 from tileops.runtime import autograd, boundary, library
 from tileops.runtime.bound import Bound, Layout
-from tileops.runtime.dispatch import Dispatcher
+from tileops.runtime.dispatch import Dispatcher, own_memory
 from tileops.runtime.errors import CallError
 
 _INDENT = "    "
@@ -35,6 +35,13 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "_forward_ad": torch.autograd.forward_ad,
         "_grad_enabled": torch.is_grad_enabled,
         "_below_autograd": torch._C._AutoDispatchBelowAutograd,
+        "_Tensor": torch.Tensor,
+        "_own": own_memory,
+        "_ready": dispatcher.ready,
+        "_finish": dispatcher.finish,
+        "_implementation": dispatcher.implementation,
+        "_modes": torch._C._len_torch_dispatch_stack,
+        "_direct": autograd.is_plain,
         "_apply": autograd.applier(bound, layout),
         "_inlines": boundary.decider(bound),
     }
@@ -56,6 +63,7 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
     }
     made = {kind: define(label, kind, text, names)[kind] for kind, text in texts.items()}
     names["_plain_function"] = made["plain"]
+    names["_run_function"] = made["run"]
     return library.Functions(**made)
 
 
@@ -173,14 +181,67 @@ def _run(layout: Layout, branches: bool) -> str:
         if bound or position in layout.returned
     ]
     empty += [f"{name}.numel() == 0" for name in layout.unbound]
-    target = next((a.name for a in layout.arguments if a.role is Role.TARGET), "None")
+    target = _target(layout)
     body = [
         *_infer(layout, branches),
         f"if {' and '.join(empty)}:",
         f"{_INDENT}return {_allocate(layout)}",
+        *_fast(layout),
         f"return _serve({target}, {_served(layout)}{_effects(layout)})",
     ]
     return _function("run", layout, body)
+
+
+def _fast(layout: Layout) -> list[str]:
+    """The reference called in place, where nothing but it can serve: the host cost of a CPU call.
+
+    Anything unusual about its results goes to the dispatcher, which copes or explains.
+    """
+    if layout.overload.written:
+        return []
+    split = layout.split()
+    names = [a.name for a in layout.arguments]
+    arguments = [names[i] for i in split.positional]
+    arguments += [f"{name}={name}" for name, _ in split.keywords]
+    count = len(layout.returned)
+    results = "_r0" if count == 1 else "_results"
+    lines = [
+        f"if {_target(layout)} is None and _ready(_device):",
+        f"{_INDENT}{results} = _implementation({', '.join(arguments)})",
+    ]
+    indent = _INDENT
+    if count > 1:
+        lines.append(f"{indent}if type(_results) is tuple and len(_results) == {count}:")
+        indent += _INDENT
+        lines.append(f"{indent}{', '.join(f'_r{i}' for i in range(count))} = _results")
+    tests = [_usual(layout, position) for position in layout.returned]
+    lines += [f"{indent}if {' and '.join(tests)}:", f"{indent}{_INDENT}return {results}"]
+    lines.append(f"{_INDENT}return _finish({results}, {_served(layout)})")
+    return lines
+
+
+def _usual(layout: Layout, position: int) -> str:
+    """Whether a result is exactly what the operator returns; `_Tensor` is a plain one."""
+    result, spec = f"_r{position}", f"_s{position}"
+    tensors = "".join(f", {name}" for name in layout.tensors)
+    tests = [
+        f"type({result}) is _Tensor",
+        f"{result}.dtype is {spec}[1]",
+        f"{result}.device == _device",
+        f"{result}.shape == {spec}[0]",
+        f"{result}.is_contiguous()",
+        f"not {result}._is_view()",
+        f"(not {result}.is_inference() or _own({result}{tensors}))",
+        *(f"{result} is not {name}" for name in layout.tensors),
+    ]
+    test = " and ".join(tests)
+    if _nullable(layout):
+        return f"({result} is None if {spec} is None else {test})"
+    return test
+
+
+def _target(layout: Layout) -> str:
+    return next((a.name for a in layout.arguments if a.role is Role.TARGET), "None")
 
 
 def _fake(layout: Layout, branches: bool) -> str:
@@ -193,7 +254,7 @@ def _plain(layout: Layout, branches: bool) -> str:
 
 
 def _inline(layout: Layout) -> str:
-    target = next((a.name for a in layout.arguments if a.role is Role.TARGET), "None")
+    target = _target(layout)
     checked = any(a.name == "validate_inputs" for a in layout.arguments)
     tensors = _tuple(layout.tensors)
     test = f"{target} is None and _inlines({tensors})"
@@ -209,12 +270,19 @@ def _autograd(layout: Layout) -> str:
         else f"{name}.requires_grad"
         for name in layout.tensors
     ]
+    direct = "".join(
+        f" and ({name} is None or _direct({name}))" if name in optional else f" and _direct({name})"
+        for name in layout.tensors
+    )
     body = [
         # Tangents would be silently zero behind a kernel.
         "if _forward_ad._current_level >= 0:",
         f"{_INDENT}return _plain_function({_call(layout)})",
         f"if _grad_enabled() and ({' or '.join(wanted) or 'False'}):",
         f"{_INDENT}return _apply({', '.join(a.name for a in layout.arguments)})",
+        # Plain tensors and no mode: no other key is between here and the implementation.
+        f"if _modes() == 0{direct}:",
+        f"{_INDENT}return _run_function({_call(layout)})",
         "with _below_autograd():",
         f"{_INDENT}return _operator({_call(layout)})",
     ]

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from tileops.runtime.bound import Bound, Layout
+from tileops.runtime.dispatch import call_reference
 from tileops.runtime.errors import CallError
 
 _lock = threading.Lock()
@@ -33,6 +34,30 @@ def applier(bound: Bound, layout: Layout) -> Callable[..., Any]:
         return built.apply(*args)  # type: ignore[no-untyped-call]
 
     return apply
+
+
+_plain_keys: dict[int, bool] = {}
+
+
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has the dispatch keys of a fresh one of its device and nothing else.
+
+    Subclasses, wrappers, lazy conjugates and sparse layouts have others, and need the dispatcher.
+    """
+    keys = torch._C._dispatch_keys(tensor).raw_repr()
+    known = _plain_keys.get(keys)
+    if known is None:
+        known = False
+        if tensor.device.type in ("cpu", "cuda"):
+            usual = torch.empty(0, device=tensor.device)
+            with torch.inference_mode():
+                inference = torch.empty(0, device=tensor.device)
+            known = keys in (
+                torch._C._dispatch_keys(usual).raw_repr(),
+                torch._C._dispatch_keys(inference).raw_repr(),
+            )
+        _plain_keys[keys] = known
+    return known
 
 
 def refuse_writes(bound: Bound, layout: Layout, args: Sequence[Any]) -> None:
@@ -149,7 +174,8 @@ def _evaluator(bound: Bound, layout: Layout) -> Callable[[Sequence[Any]], tuple[
         reference = bound.implementation().reference  # type: ignore[attr-defined]
         tensors = [args[i] for i in split.positional]
         keywords = {name: args[i] for name, i in split.keywords}
-        results = reference(*tensors, **keywords)
+        device = next(t.device for t in (*tensors, *keywords.values()) if torch.is_tensor(t))
+        results = call_reference(reference, device, tensors, keywords)
         return results if type(results) is tuple else (results,)
 
     return evaluate

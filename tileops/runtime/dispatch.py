@@ -109,6 +109,25 @@ class Dispatcher:
             )
         return (Candidate(target.name, target.implementations[op]),)
 
+    def ready(self, device: torch.device) -> bool:
+        """Whether the reference serves a call without `target`, with nobody to tell about it."""
+        if (
+            _recorder.get() is not None
+            or targets.default_target() is not None
+            or torch.is_autocast_enabled(device.type)
+        ):
+            return False
+        choice = self._choices.get((None, device))
+        if choice is None:
+            choice = self._choose(None, device)
+        return not choice[1]
+
+    def implementation(self, *tensors: Any, **keywords: Any) -> Any:
+        """The reference."""
+        if self._reference is None:
+            self._reference = reference_of(self._bound)
+        return self._reference(*tensors, **keywords)
+
     # Serving --------------------------------------------------------------------------------
 
     def serve(
@@ -204,12 +223,34 @@ class Dispatcher:
         reference = self._reference
         if reference is None:
             reference = self._reference = reference_of(self._bound)
-        if torch.is_autocast_enabled(device.type):
-            # The operator's dtypes are declared; autocast would change the reference's.
-            with torch.autocast(device.type, enabled=False):
-                results = reference(*tensors, **keywords)
-        else:
-            results = reference(*tensors, **keywords)
+        results = call_reference(reference, device, tensors, keywords)
+        return self._checked(real, results, device, specs, tensors, keywords, bound, unbound)
+
+    def finish(
+        self,
+        results: Any,
+        device: torch.device,
+        specs: Sequence[Spec | None],
+        tensors: tuple[Any, ...],
+        keywords: dict[str, Any],
+    ) -> Any:
+        """Makes of a reference's results what the operator returns, or says what is wrong."""
+        return self._returned(
+            self._checked(True, results, device, specs, tensors, keywords, (), ())
+        )
+
+    def _checked(
+        self,
+        real: bool,
+        results: Any,
+        device: torch.device,
+        specs: Sequence[Spec | None],
+        tensors: tuple[Any, ...],
+        keywords: dict[str, Any],
+        bound: tuple[torch.Tensor | None, ...],
+        unbound: tuple[torch.Tensor, ...],
+    ) -> list[torch.Tensor | None]:
+        """Checks the results and writes those that go into arguments."""
         if type(results) is not tuple:
             results = () if results is None and not specs else (results,)
         expected = len(specs) + len(unbound)
@@ -292,21 +333,37 @@ def reference_of(bound: Bound) -> Callable[..., Any]:
     return bound.implementation().reference  # type: ignore[attr-defined, no-any-return]
 
 
+def call_reference(
+    reference: Callable[..., Any],
+    device: torch.device,
+    tensors: Sequence[Any],
+    keywords: dict[str, Any],
+) -> Any:
+    """The reference with its own dtypes: an operator's are declared, and autocast changes none."""
+    if torch.is_autocast_enabled(device.type):
+        with torch.autocast(device.type, enabled=False):
+            return reference(*tensors, **keywords)
+    return reference(*tensors, **keywords)
+
+
 def fresh(result: torch.Tensor | None, inputs: Sequence[Any]) -> torch.Tensor | None:
     """The result, or a copy of it when it is an input or a view of one: none may be returned."""
     if result is None:
         return None
+    shared = any(value is result for value in inputs)
     # Inference tensors do not know whether they are views.
-    may_be_view = result._is_view() or result.is_inference()
-    memory = result.untyped_storage().data_ptr() if may_be_view else 0
-    for value in inputs:
-        if value is result or (
-            memory
-            and isinstance(value, torch.Tensor)
-            and value.untyped_storage().data_ptr() == memory
-        ):
-            return result.clone()
-    return result
+    if not shared and (result._is_view() or result.is_inference()):
+        shared = not own_memory(result, *inputs)
+    return result.clone() if shared else result
+
+
+def own_memory(result: torch.Tensor, *inputs: Any) -> bool:
+    """Whether the result shares no storage with an input."""
+    memory = result.untyped_storage().data_ptr()
+    return not any(
+        isinstance(value, torch.Tensor) and value.untyped_storage().data_ptr() == memory
+        for value in inputs
+    )
 
 
 def bump(tensor: torch.Tensor) -> None:

@@ -112,7 +112,7 @@ def _define(
     if header.composite:
         library.impl(name, _run(slot), "CompositeImplicitAutograd")
         return
-    # One kernel for all devices; a vendor may still override it for one.
+    # One kernel for all devices.
     library.impl(name, _run(slot), "CompositeExplicitAutograd")
     library._register_fake(name, _fake(slot))
     if not header.takes_tensors:
