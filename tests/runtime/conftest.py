@@ -1,20 +1,10 @@
-"""The runtime tests' own operators, registered once per process."""
+"""What the runtime tests need before they import anything of tileops."""
 
 import importlib.util
 import sys
 import types
 
-import pytest
-
 if importlib.util.find_spec("tileops.manifest.signature.checks") is None:
     checks = types.ModuleType("tileops.manifest.signature.checks")
     checks.Check = object
     sys.modules[checks.__name__] = checks
-
-import sample_operators
-
-
-@pytest.fixture(scope="session", autouse=True)
-def registry():
-    sample_operators.REGISTRY.register()
-    return sample_operators.REGISTRY

@@ -530,3 +530,4 @@ REGISTRY = Registry(
     compile_operator=compile_operator,
 )
 Sample.registry = REGISTRY
+REGISTRY.register()

@@ -16,8 +16,9 @@ import torch
 from tileops.codegen.model import OverloadHeader, Role
 from tileops.runtime import autograd, boundary, library
 from tileops.runtime.bound import Bound, Layout
-from tileops.runtime.dispatch import Dispatcher, own_memory
+from tileops.runtime.dispatch import Dispatcher
 from tileops.runtime.errors import CallError
+from tileops.runtime.reference import own_memory
 
 _INDENT = "    "
 
@@ -31,17 +32,18 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "_empty": torch.empty,
         "_place": place,
         "_serve": dispatcher.serve,
-        "_evaluate": dispatcher.evaluate,
+        "_plain": dispatcher.reference.plain,
         "_forward_ad": torch.autograd.forward_ad,
         "_grad_enabled": torch.is_grad_enabled,
         "_below_autograd": torch._C._AutoDispatchBelowAutograd,
         "_Tensor": torch.Tensor,
         "_own": own_memory,
         "_ready": dispatcher.ready,
-        "_finish": dispatcher.finish,
-        "_implementation": dispatcher.implementation,
+        "_finish": dispatcher.reference.finish,
+        "_implementation": dispatcher.reference,
         "_modes": torch._C._len_torch_dispatch_stack,
         "_direct": autograd.is_plain,
+        "_refuse_transform": autograd.transform_refusal(bound),
         "_apply": autograd.applier(bound, layout),
         "_inlines": boundary.decider(bound),
     }
@@ -58,11 +60,13 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "run": _run(layout, branches),
         "fake": _fake(layout, branches),
         "plain": _plain(layout, branches),
+        "transform": _transform(layout, bound.header.differentiable),
         "autograd": _autograd(layout),
         "inline": _inline(layout),
     }
     made = {kind: define(label, kind, text, names)[kind] for kind, text in texts.items()}
     names["_plain_function"] = made["plain"]
+    names["_transform_function"] = made["transform"]
     names["_run_function"] = made["run"]
     return library.Functions(**made)
 
@@ -182,9 +186,11 @@ def _run(layout: Layout, branches: bool) -> str:
     ]
     empty += [f"{name}.numel() == 0" for name in layout.unbound]
     target = _target(layout)
+    # Without tensors no key tells a meta call from a real one.
+    meta = ' or _device.type == "meta"' if layout.device else ""
     body = [
         *_infer(layout, branches),
-        f"if {' and '.join(empty)}:",
+        f"if {' and '.join(empty)}{meta}:",
         f"{_INDENT}return {_allocate(layout)}",
         *_fast(layout),
         f"return _serve({target}, {_served(layout)}{_effects(layout)})",
@@ -249,8 +255,14 @@ def _fake(layout: Layout, branches: bool) -> str:
 
 
 def _plain(layout: Layout, branches: bool) -> str:
-    body = [*_infer(layout, branches), f"return _evaluate({_served(layout)}{_effects(layout)})"]
+    body = [*_infer(layout, branches), f"return _plain({_served(layout)}{_effects(layout)})"]
     return _function("plain", layout, body)
+
+
+def _transform(layout: Layout, differentiable: bool) -> str:
+    refuse = [] if differentiable else [f"_refuse_transform({_tuple(layout.tensors)})"]
+    body = [*refuse, f"return _plain_function({_call(layout)})"]
+    return _function("transform", layout, body)
 
 
 def _inline(layout: Layout) -> str:
@@ -277,7 +289,7 @@ def _autograd(layout: Layout) -> str:
     body = [
         # Tangents would be silently zero behind a kernel.
         "if _forward_ad._current_level >= 0:",
-        f"{_INDENT}return _plain_function({_call(layout)})",
+        f"{_INDENT}return _transform_function({_call(layout)})",
         f"if _grad_enabled() and ({' or '.join(wanted) or 'False'}):",
         f"{_INDENT}return _apply({', '.join(a.name for a in layout.arguments)})",
         # Plain tensors and no mode: no other key is between here and the implementation.

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from tileops.runtime.bound import Bound, Layout
-from tileops.runtime.dispatch import call_reference
 from tileops.runtime.errors import CallError
+from tileops.runtime.reference import call_reference
 
 _lock = threading.Lock()
 
@@ -109,15 +109,51 @@ def _function(bound: Bound, layout: Layout) -> type[torch.autograd.Function]:
 
 
 def _refusal(bound: Bound) -> Callable[..., Any]:
-    subject = bound.header.operator
-
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise CallError(
-            f"{subject}: has no gradient, since its outputs are integers, booleans or quantized; "
-            "call it under torch.no_grad() or on detached inputs"
-        )
+        raise _no_gradient(bound)
 
     return backward
+
+
+def _no_gradient(bound: Bound) -> CallError:
+    return CallError(
+        f"{bound.header.operator}: has no gradient, since its outputs are integers, booleans or "
+        "quantized; call it under torch.no_grad() or on detached inputs"
+    )
+
+
+def transform_refusal(bound: Bound) -> Callable[[Sequence[Any]], None]:
+    """For an operator without gradient: raises when a tensor is being differentiated by torch.func
+    or carries a tangent; rounding would otherwise give zeros. vmap alone passes."""
+
+    def refuse(tensors: Sequence[Any]) -> None:
+        levels = _differentiating_levels()
+        for tensor in tensors:
+            if tensor is not None and (_is_differentiated(tensor, levels) or _has_tangent(tensor)):
+                raise _no_gradient(bound)
+
+    return refuse
+
+
+def _differentiating_levels() -> frozenset[int]:
+    functorch = torch._C._functorch
+    kinds = (functorch.TransformType.Grad, functorch.TransformType.Jvp)
+    stack = functorch.get_interpreter_stack() or ()
+    return frozenset(layer.level() for layer in stack if layer.key() in kinds)
+
+
+def _is_differentiated(tensor: torch.Tensor, levels: frozenset[int]) -> bool:
+    functorch = torch._C._functorch
+    while functorch.is_functorch_wrapped_tensor(tensor):
+        if functorch.maybe_get_level(tensor) in levels:
+            return True
+        tensor = functorch.get_unwrapped(tensor)
+    return False
+
+
+def _has_tangent(tensor: torch.Tensor) -> bool:
+    forward_ad = torch.autograd.forward_ad
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
 
 
 def _backward(bound: Bound, layout: Layout) -> Callable[..., Any]:

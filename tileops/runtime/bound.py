@@ -1,7 +1,7 @@
 """One registered operator: its header at once, everything else on first use.
 
-In: a header and where to find operator, generated functions and class. Out: the facts that adapters,
-dispatch, autograd and the class share. Nothing here is built while a package is imported.
+In: a header and where to find operator, generated functions and class. Out: the facts that
+adapters, dispatch, autograd and the class share. Nothing here is built while a package is imported.
 """
 
 from __future__ import annotations

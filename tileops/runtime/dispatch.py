@@ -1,8 +1,8 @@
 """From a checked call to its implementation: which one, what it is given, what it gave back.
 
-In: a call that `infer` accepted. Out: its results. Triton launchers write outputs that are allocated
-here; the reference returns its results, which are checked and handed on. Where a launcher comes
-from is targets.py; how it launches is launch.py.
+In: a call that `infer` accepted. Out: its results. Triton launchers write outputs that are
+allocated here; the reference returns its results (reference.py). Where a launcher comes from is targets.py;
+how it launches is launch.py.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from tileops.runtime import overlap, targets
 from tileops.runtime.bound import Bound, Layout
 from tileops.runtime.errors import CallError
 from tileops.runtime.launch import call_on
+from tileops.runtime.reference import Reference, Spec, autocast_is_on
 
 logger = logging.getLogger("tileops")
-
-Spec = tuple[Sequence[int], torch.dtype]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +62,6 @@ def record_implementations() -> Iterator[list[Served]]:
         _recorder.reset(token)
 
 
-class ImplementationError(RuntimeError):
-    """An implementation gave something else than its operator declares: a fault of its author."""
-
-
 class Dispatcher:
     """Serves the calls of one overload."""
 
@@ -75,8 +70,7 @@ class Dispatcher:
         self._layout = layout
         self._subject = bound.header.operator
         self._choices: dict[Any, tuple[str, tuple[Candidate, ...]]] = {}
-        self._reference: Callable[..., Any] | None = None
-        self._outputs = tuple(output.name for output in bound.operator.outputs)
+        self.reference = Reference(bound, layout)
         targets.on_change(self._choices.clear)
 
     # Choosing -------------------------------------------------------------------------------
@@ -114,19 +108,13 @@ class Dispatcher:
         if (
             _recorder.get() is not None
             or targets.default_target() is not None
-            or torch.is_autocast_enabled(device.type)
+            or autocast_is_on(device)
         ):
             return False
         choice = self._choices.get((None, device))
         if choice is None:
             choice = self._choose(None, device)
         return not choice[1]
-
-    def implementation(self, *tensors: Any, **keywords: Any) -> Any:
-        """The reference."""
-        if self._reference is None:
-            self._reference = reference_of(self._bound)
-        return self._reference(*tensors, **keywords)
 
     # Serving --------------------------------------------------------------------------------
 
@@ -150,14 +138,14 @@ class Dispatcher:
                 )
                 if results is not None:
                     self._record(device, name, candidate.name, declined)
-                    return self._returned(results)
+                    return self.reference.returned(results)
             self._log(declined)
         else:
             declined = _NOBODY
-        results = self._evaluate(True, device, specs, tensors, keywords, bound, unbound)
+        served = self.reference.real(device, specs, tensors, keywords, bound, unbound)
         if _recorder.get() is not None:
             self._record(device, "eager", "reference", declined)
-        return self._returned(results)
+        return served
 
     def _launch(
         self,
@@ -195,117 +183,6 @@ class Dispatcher:
                 given.copy_(output)
         return outputs
 
-    def evaluate(
-        self,
-        device: torch.device,
-        specs: Sequence[Spec | None],
-        tensors: tuple[Any, ...],
-        keywords: dict[str, Any],
-        bound: tuple[torch.Tensor | None, ...] = (),
-        unbound: tuple[torch.Tensor, ...] = (),
-    ) -> Any:
-        """The call as plain PyTorch, on tensors of any sort, with symbolic sizes too."""
-        return self._returned(
-            self._evaluate(False, device, specs, tensors, keywords, bound, unbound)
-        )
-
-    def _evaluate(
-        self,
-        real: bool,
-        device: torch.device,
-        specs: Sequence[Spec | None],
-        tensors: tuple[Any, ...],
-        keywords: dict[str, Any],
-        bound: tuple[torch.Tensor | None, ...],
-        unbound: tuple[torch.Tensor, ...],
-    ) -> list[torch.Tensor | None]:
-        """Calls the reference and checks its results; `real` tensors have memory and sizes."""
-        reference = self._reference
-        if reference is None:
-            reference = self._reference = reference_of(self._bound)
-        results = call_reference(reference, device, tensors, keywords)
-        return self._checked(real, results, device, specs, tensors, keywords, bound, unbound)
-
-    def finish(
-        self,
-        results: Any,
-        device: torch.device,
-        specs: Sequence[Spec | None],
-        tensors: tuple[Any, ...],
-        keywords: dict[str, Any],
-    ) -> Any:
-        """Makes of a reference's results what the operator returns, or says what is wrong."""
-        return self._returned(
-            self._checked(True, results, device, specs, tensors, keywords, (), ())
-        )
-
-    def _checked(
-        self,
-        real: bool,
-        results: Any,
-        device: torch.device,
-        specs: Sequence[Spec | None],
-        tensors: tuple[Any, ...],
-        keywords: dict[str, Any],
-        bound: tuple[torch.Tensor | None, ...],
-        unbound: tuple[torch.Tensor, ...],
-    ) -> list[torch.Tensor | None]:
-        """Checks the results and writes those that go into arguments."""
-        if type(results) is not tuple:
-            results = () if results is None and not specs else (results,)
-        expected = len(specs) + len(unbound)
-        if len(results) != expected:
-            raise ImplementationError(
-                f"{self._subject}: the reference must return {expected} results, "
-                f"got {len(results)}"
-            )
-        checked = [
-            None
-            if spec is None and result is None
-            else self._check(position, result, spec, device, real)
-            for position, (result, spec) in enumerate(zip(results, specs, strict=False))
-        ]
-        if self._layout.overload.written:
-            for given, value in zip(bound, checked, strict=False):
-                if given is not None and value is not None:
-                    given.copy_(value)
-            for written, value in zip(unbound, results[len(specs) :], strict=True):
-                written.copy_(value)
-        if real:
-            inputs = (*tensors, *keywords.values())
-            return [fresh(result, inputs) for result in checked]
-        return checked
-
-    def _check(
-        self, position: int, result: Any, spec: Spec | None, device: torch.device, real: bool
-    ) -> torch.Tensor:
-        """One result against its declaration; a wrong dtype would corrupt memory under Inductor."""
-        if (
-            spec is not None
-            and isinstance(result, torch.Tensor)
-            and result.dtype is spec[1]
-            and result.device == device
-            # Comparing symbolic sizes would guard on them.
-            and (result.shape == spec[0] if real else result.dim() == len(spec[0]))
-        ):
-            return result if result.is_contiguous() else result.contiguous()
-        name = self._outputs[position]
-        if spec is None or not isinstance(result, torch.Tensor):
-            wanted = "None" if spec is None else "a tensor"
-            raise ImplementationError(
-                f"{self._subject}: the reference must give {wanted} for {name}, got {type(result)}"
-            )
-        raise ImplementationError(
-            f"{self._subject}: the reference must give {spec[1]}{list(spec[0])} on {device} for "
-            f"{name}, got {result.dtype}{list(result.shape)} on {result.device}"
-        )
-
-    def _returned(self, results: list[torch.Tensor | None]) -> Any:
-        returned = self._layout.returned
-        if len(returned) == 1:
-            return results[returned[0]]
-        return tuple(results[position] for position in returned) if returned else None
-
     def _record(
         self,
         device: torch.device,
@@ -326,44 +203,6 @@ class Dispatcher:
         if (self._subject, reasons) not in _logged:
             _logged.add((self._subject, reasons))
             logger.info("%s: served by the PyTorch reference (%s)", self._subject, reasons)
-
-
-def reference_of(bound: Bound) -> Callable[..., Any]:
-    """The PyTorch implementation; CallError when the entry is spec-only."""
-    return bound.implementation().reference  # type: ignore[attr-defined, no-any-return]
-
-
-def call_reference(
-    reference: Callable[..., Any],
-    device: torch.device,
-    tensors: Sequence[Any],
-    keywords: dict[str, Any],
-) -> Any:
-    """The reference with its own dtypes: an operator's are declared, and autocast changes none."""
-    if torch.is_autocast_enabled(device.type):
-        with torch.autocast(device.type, enabled=False):
-            return reference(*tensors, **keywords)
-    return reference(*tensors, **keywords)
-
-
-def fresh(result: torch.Tensor | None, inputs: Sequence[Any]) -> torch.Tensor | None:
-    """The result, or a copy of it when it is an input or a view of one: none may be returned."""
-    if result is None:
-        return None
-    shared = any(value is result for value in inputs)
-    # Inference tensors do not know whether they are views.
-    if not shared and (result._is_view() or result.is_inference()):
-        shared = not own_memory(result, *inputs)
-    return result.clone() if shared else result
-
-
-def own_memory(result: torch.Tensor, *inputs: Any) -> bool:
-    """Whether the result shares no storage with an input."""
-    memory = result.untyped_storage().data_ptr()
-    return not any(
-        isinstance(value, torch.Tensor) and value.untyped_storage().data_ptr() == memory
-        for value in inputs
-    )
 
 
 def bump(tensor: torch.Tensor) -> None:

@@ -89,7 +89,7 @@ def _name(kernel: Any) -> str:
     return getattr(function, "__name__", repr(kernel))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def call_on(device: torch.device) -> Call:
     """The call object of a device; one per device, since it holds nothing of a single call."""
     if device.type == "cuda":

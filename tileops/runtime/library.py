@@ -23,23 +23,28 @@ _schemas: dict[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """What one overload does: on real tensors, as a fake, above autograd, and as plain PyTorch."""
+    """What one overload does: on real tensors, as a fake, above autograd, as plain PyTorch, inside
+    torch.func transforms, and whether AOT inlines it."""
 
     run: Callable[..., Any]
     fake: Callable[..., Any]
     autograd: Callable[..., Any]
     plain: Callable[..., Any]
+    transform: Callable[..., Any]
     inline: Callable[..., bool]
+
+
+_KINDS = ("run", "fake", "autograd", "plain", "transform", "inline")
 
 
 class Slot:
     """The functions of one overload; each is a builder of all of them until the first call."""
 
-    __slots__ = ("_build", "autograd", "fake", "inline", "plain", "run")
+    __slots__ = ("_build", "autograd", "fake", "inline", "plain", "run", "transform")
 
     def __init__(self, build: Callable[[], Functions]) -> None:
         self._build: Callable[[], Functions] | None = build
-        for kind in ("run", "fake", "autograd", "plain", "inline"):
+        for kind in _KINDS:
             setattr(self, kind, self._first(kind))
 
     def _first(self, kind: str) -> Callable[..., Any]:
@@ -55,7 +60,7 @@ class Slot:
             if self._build is None:
                 return
             functions = self._build()
-            for kind in ("run", "fake", "autograd", "plain", "inline"):
+            for kind in _KINDS:
                 setattr(self, kind, getattr(functions, kind))
             self._build = None
 
@@ -118,8 +123,8 @@ def _define(
     if not header.takes_tensors:
         return
     library.impl(name, _autograd(slot), "Autograd")
-    # Fires inside torch.func transforms only, where a kernel could not be differentiated or batched.
-    library.impl(name, _plain(slot), "FuncTorchDynamicLayerFrontMode")
+    # Fires inside torch.func transforms only, which can neither differentiate nor batch a kernel.
+    library.impl(name, _transform(slot), "FuncTorchDynamicLayerFrontMode")
     library._register_torch_dispatch_rule(name, FunctionalTensorMode, _boundary(slot))
 
 
@@ -144,11 +149,11 @@ def _autograd(slot: Slot) -> Callable[..., Any]:
     return autograd
 
 
-def _plain(slot: Slot) -> Callable[..., Any]:
-    def plain(*args: Any, **kwargs: Any) -> Any:
-        return slot.plain(*args, **kwargs)
+def _transform(slot: Slot) -> Callable[..., Any]:
+    def transform(*args: Any, **kwargs: Any) -> Any:
+        return slot.transform(*args, **kwargs)
 
-    return plain
+    return transform
 
 
 def _boundary(slot: Slot) -> Callable[..., Any]:

@@ -48,14 +48,10 @@ class Op:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if "forward" in cls.__dict__ and "__call__" not in cls.__dict__:
+            cls.__call__ = Op.__call__  # type: ignore[method-assign]
         for name in stub.GENERATED:
-            by_hand = name in cls.__dict__ or _written(cls, name)
-            # A hand-written forward is what `__call__` calls.
-            if name == "__call__" and (
-                "forward" in cls.__dict__ and not isinstance(cls.__dict__["forward"], stub.Lazy)
-            ):
-                by_hand = True
-            if not by_hand:
+            if name not in cls.__dict__ and not _written(cls, name):
                 setattr(cls, name, stub.Lazy(name))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -126,8 +122,7 @@ def _written(cls: type, name: str) -> bool:
     for base in cls.__mro__[1:]:
         if base is Op:
             return False
-        if name in base.__dict__:
-            return not isinstance(base.__dict__[name], stub.Lazy) and not getattr(
-                base.__dict__[name], "generated_by_tileops", False
-            )
+        found = base.__dict__.get(name)
+        if found is not None:
+            return not isinstance(found, stub.Lazy) and not hasattr(found, "generated_by_tileops")
     return False

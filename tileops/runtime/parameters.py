@@ -28,7 +28,7 @@ def check(subject: str, name: str, text: str, value: Any) -> Any:
     return tuple(value) if isinstance(value, list | tuple) else value
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def fits(text: str) -> Test:
     """The test of a type text; a type that nothing here knows admits every object."""
     tests = [_atom(part) for part in split(text, "|")]

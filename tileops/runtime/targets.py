@@ -121,7 +121,7 @@ def default_target() -> str | None:
     return _process_default if name is None else name
 
 
-class use_target:  # noqa: N801  a context manager that reads as a verb
+class use_target:
     """Makes `name` the default target: of the process when called, of the context under `with`.
 
     Errors: CallError when there is no such target. `use_target(None)` takes the default away.
