@@ -431,6 +431,35 @@ def infer(x):
     checks=(),
 )
 
+COMPOSITE = Operator(
+    header=header(
+        "NormAddFwdOp",
+        "norm_add_fwd",
+        (
+            OverloadHeader(
+                "default",
+                "norm_add_fwd(Tensor x, Tensor y, *, int size, str? target=None) -> Tensor",
+                (),
+                ("output",),
+            ),
+        ),
+        composite=True,
+    ),
+    arguments=(tensor("x"), tensor("y"), param("size", "int"), TARGET),
+    parameters=(Parameter("size", "int", "int", None, False),),
+    outputs=(Output("output", False, "", False),),
+    index_names=(),
+    source='''
+def infer(x, y, size):
+    got = x.shape[-1]
+    _c = got == size
+    if _c is not True:
+        _require(_c, 0, locals())
+    return x.device, ((tuple(x.shape), x.dtype),), ()
+''',
+    checks=("norm_add_fwd: x axis -1 must be {size}, got {got}",),
+)
+
 SPEC_ONLY = Operator(
     header=header(
         "PlannedFwdOp",
@@ -449,7 +478,8 @@ SPEC_ONLY = Operator(
 OPERATORS = {
     o.header.op: o
     for o in (
-        RMS_NORM, ADD, SINUSOIDAL, FUSED, SAVING, SCALE, BATCH, INPLACE, QUANT, SPEC_ONLY,
+        RMS_NORM, ADD, SINUSOIDAL, FUSED, SAVING, SCALE, BATCH, INPLACE, QUANT, COMPOSITE,
+        SPEC_ONLY,
     )
 }  # fmt: skip
 
@@ -521,6 +551,17 @@ CLASSES = {
     ),
     "QuantFwdOp": make("QuantFwdOp", quant),
 }
+
+
+class NormAddFwdOp(Sample):
+    """A composite of two operators."""
+
+    def forward(self, x, y):
+        norm = CLASSES["RMSNormFwdOp"]((self.size,), target=self.target)
+        return CLASSES["FusedAddRMSNormFwdOp"]()(norm(x), y, torch.ones_like(x[0]))[0]
+
+
+CLASSES["NormAddFwdOp"] = NormAddFwdOp
 
 REGISTRY = Registry(
     [o.header for o in OPERATORS.values()],

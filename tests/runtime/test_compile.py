@@ -7,6 +7,9 @@ import torch.nn.functional as F
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch._inductor.utils import run_and_get_code
 
+from tileops.runtime.errors import CallError
+from tileops.runtime.targets import use_target
+
 ops = getattr(torch.ops, sample.NAMESPACE)
 
 
@@ -81,6 +84,27 @@ def test_inductor_gives_the_same_values(name):
     result = torch.compile(function, fullgraph=True)(*args)
     torch.testing.assert_close(result, function(*copies))
     torch.testing.assert_close(args, tuple(copies))
+
+
+def test_a_composite_is_one_node_and_then_its_stages():
+    x, y = torch.randn(3, 8, requires_grad=True), torch.randn(3, 8)
+    expected = sample.CLASSES["NormAddFwdOp"](8)(x, y)
+
+    def function(a, b):
+        return ops.norm_add_fwd(a, b, size=8)
+
+    targets, result = own_nodes(function, x, y)
+    assert targets == [f"{sample.NAMESPACE}.norm_add_fwd"]
+    torch.testing.assert_close(result, expected)
+    compiled = torch.compile(function, backend="aot_eager", fullgraph=True)
+    gradient = torch.autograd.grad(compiled(x, y).square().sum(), x)
+    torch.testing.assert_close(gradient, torch.autograd.grad(expected.square().sum(), x))
+    with pytest.raises(CallError, match="x axis -1 must be 9, got 8"):
+        ops.norm_add_fwd(x, y, size=9)
+    assert sample.CLASSES["NormAddFwdOp"].compile_op_names == ()
+    targets, _ = own_nodes(sample.CLASSES["NormAddFwdOp"](8), x, y)
+    stages = [t for t in targets if t.startswith(sample.NAMESPACE)]
+    assert [t.split(".")[1] for t in stages] == ["rms_norm_fwd", "fused_add_rms_norm_fwd"]
 
 
 def test_class_without_tensors_follows_the_default_device():
@@ -213,6 +237,24 @@ def test_reference_policy_fuses_and_keeps_the_dynamo_node():
     result, (code,) = run_and_get_code(torch.compile(chain, fullgraph=True), x, y)
     torch.testing.assert_close(result, x + y + 3 * y)
     assert sample.NAMESPACE not in code
+
+
+def test_reference_policy_trains_and_is_dynamic():
+    def chain(x, y):
+        return ops.add_fwd(ops.add_fwd(x, y), y, alpha=3)
+
+    y = torch.randn(8)
+    counter = CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(chain, backend=counter, fullgraph=True, dynamic=True)
+    for rows in (9, 300, 301):
+        x = torch.randn(rows, 8, requires_grad=True)
+        (gradient,) = torch.autograd.grad(compiled(x, y).sum(), x)
+        assert torch.equal(gradient, torch.ones_like(x))
+    assert counter.frame_count == 1
+    torch._dynamo.reset()
+    with use_target("eager"):
+        _, (code,) = run_and_get_code(torch.compile(chain, fullgraph=True), torch.randn(9, 8), y)
+    assert f"{sample.NAMESPACE}.add_fwd" in code
 
 
 def test_export_keeps_the_node():

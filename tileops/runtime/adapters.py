@@ -56,8 +56,11 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
     names["_operator"] = getattr(packet, overload.name)
 
     label = f"{bound.namespace}.{bound.header.operator}.{overload.name}"
+    composite = library.is_composite(bound.header)
+    if composite:
+        names["_compose"] = composer(bound, layout)
     texts = {
-        "run": _run(layout, branches),
+        "run": _composite(layout, branches) if composite else _run(layout, branches),
         "fake": _fake(layout, branches),
         "plain": _plain(layout, branches),
         "transform": _transform(layout, bound.header.differentiable),
@@ -196,6 +199,30 @@ def _run(layout: Layout, branches: bool) -> str:
         f"return _serve({target}, {_served(layout)}{_effects(layout)})",
     ]
     return _function("run", layout, body)
+
+
+def _composite(layout: Layout, branches: bool) -> str:
+    """Checks, then the class's own forward: its stages are what AOT sees."""
+    values = ", ".join(f'"{a.name}": {a.name}' for a in layout.arguments)
+    body = [*_infer(layout, branches), f"return _compose({{{values}}})"]
+    return _function("run", layout, body)
+
+
+def composer(bound: Bound, layout: Layout) -> Callable[[dict[str, Any]], Any]:
+    """Calls an instance of a composite's class with the arguments of its operator."""
+    parameters = [p.name for p in bound.operator.parameters]
+    inputs = [a.name for a in layout.arguments if a.role in (Role.INPUT, Role.OUT)]
+
+    def compose(values: dict[str, Any]) -> Any:
+        cls = bound.implementation(composite=True)
+        op = cls(**{name: values[name] for name in parameters}, target=values.get("target"))
+        results = op(**{name: values[name] for name in inputs})
+        if len(bound.operator.outputs) == 1 or not layout.returned:
+            return results if layout.returned else None
+        returned = [results[position] for position in layout.returned]
+        return returned[0] if len(returned) == 1 else tuple(returned)
+
+    return compose
 
 
 def _fast(layout: Layout) -> list[str]:

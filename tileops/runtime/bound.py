@@ -193,10 +193,10 @@ class Bound:
         unbound = tuple(name for name in overload.written if name not in bound)
         return tuple(returned), tuple(bound), unbound
 
-    def implementation(self) -> type:
+    def implementation(self, composite: bool = False) -> type:
         """The class, for its implementations; CallError when the entry is spec-only."""
         found = self.op_class
-        if found is None or getattr(found, "reference", None) is None:
+        if found is None or (not composite and getattr(found, "reference", None) is None):
             raise CallError(
                 f"{self.header.operator}: {self.header.op} is spec-only: it is declared, has a "
                 "schema and a fake, but no implementation"

@@ -1,8 +1,8 @@
 """From a checked call to its implementation: which one, what it is given, what it gave back.
 
 In: a call that `infer` accepted. Out: its results. Triton launchers write outputs that are
-allocated here; the reference returns its results (reference.py). Where a launcher comes from is targets.py;
-how it launches is launch.py.
+allocated here; the reference returns its results (reference.py). Where a launcher comes from is
+targets.py; how it launches is launch.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tileops.runtime import overlap, targets
 from tileops.runtime.bound import Bound, Layout
 from tileops.runtime.errors import CallError
 from tileops.runtime.launch import call_on
-from tileops.runtime.reference import Reference, Spec, autocast_is_on
+from tileops.runtime.reference import Reference, Results, Spec, autocast_is_on
 
 logger = logging.getLogger("tileops")
 
@@ -132,13 +132,19 @@ class Dispatcher:
         name, candidates = self._choose(target, device)
         if candidates:
             declined: list[tuple[str, str]] = []
+            outputs = _allocate(device, specs, bound)
+            if self._layout.overload.written:
+                sources = overlap.separate(self._layout, tensors, keywords, outputs, bound)
+            else:
+                sources = (tensors, keywords)
             for candidate in candidates:
-                results = self._launch(
-                    candidate, declined, device, specs, tensors, keywords, bound, unbound
-                )
-                if results is not None:
-                    self._record(device, name, candidate.name, declined)
-                    return self.reference.returned(results)
+                reason = candidate.launch(call_on(device), *outputs, *sources[0], **sources[1])
+                if reason is not None:
+                    declined.append((candidate.name, reason))
+                    continue
+                _written(outputs, bound, unbound)
+                self._record(device, name, candidate.name, declined)
+                return self.reference.returned(outputs)
             self._log(declined)
         else:
             declined = _NOBODY
@@ -146,42 +152,6 @@ class Dispatcher:
         if _recorder.get() is not None:
             self._record(device, "eager", "reference", declined)
         return served
-
-    def _launch(
-        self,
-        candidate: Candidate,
-        declined: list[tuple[str, str]],
-        device: torch.device,
-        specs: Sequence[Spec | None],
-        tensors: tuple[Any, ...],
-        keywords: dict[str, Any],
-        bound: tuple[torch.Tensor | None, ...],
-        unbound: tuple[torch.Tensor, ...],
-    ) -> list[torch.Tensor | None] | None:
-        """The outputs that a launcher wrote, or None when it declined."""
-        outputs: list[torch.Tensor | None] = []
-        for position, spec in enumerate(specs):
-            given = bound[position] if bound else None
-            if given is not None and given.is_contiguous():
-                outputs.append(given)
-            elif spec is None:
-                outputs.append(None)
-            else:
-                outputs.append(torch.empty(spec[0], dtype=spec[1], device=device))
-        if self._layout.overload.written:
-            tensors, keywords = overlap.separate(self._layout, tensors, keywords, outputs, bound)
-        reason = candidate.launch(call_on(device), *outputs, *tensors, **keywords)
-        if reason is not None:
-            declined.append((candidate.name, reason))
-            return None
-        for written in (*bound, *unbound):
-            if written is not None:
-                bump(written)
-        for position, given in enumerate(bound):
-            output = outputs[position]
-            if given is not None and output is not None and output is not given:
-                given.copy_(output)
-        return outputs
 
     def _record(
         self,
@@ -203,6 +173,38 @@ class Dispatcher:
         if (self._subject, reasons) not in _logged:
             _logged.add((self._subject, reasons))
             logger.info("%s: served by the PyTorch reference (%s)", self._subject, reasons)
+
+
+def _allocate(
+    device: torch.device,
+    specs: Sequence[Spec | None],
+    bound: tuple[torch.Tensor | None, ...],
+) -> Results:
+    """What a launcher writes: contiguous tensors, the passed ones where they are."""
+    outputs: Results = []
+    for position, spec in enumerate(specs):
+        given = bound[position] if bound else None
+        if given is not None and given.is_contiguous():
+            outputs.append(given)
+        elif spec is None:
+            outputs.append(None)
+        else:
+            outputs.append(torch.empty(spec[0], dtype=spec[1], device=device))
+    return outputs
+
+
+def _written(
+    outputs: Results,
+    bound: tuple[torch.Tensor | None, ...],
+    unbound: tuple[torch.Tensor, ...],
+) -> None:
+    """After a launch: passed tensors that are not contiguous get their values; all are newer."""
+    for written in (*bound, *unbound):
+        if written is not None:
+            bump(written)
+    for given, output in zip(bound, outputs, strict=False):
+        if given is not None and output is not None and output is not given:
+            given.copy_(output)
 
 
 def bump(tensor: torch.Tensor) -> None:

@@ -92,21 +92,23 @@ class Op:
 
     def parameters(self) -> dict[str, Any]:
         """The construction parameters by name, `target` last."""
-        return {name: self.__dict__[name] for name in (*stub.parameter_names(type(self)), "target")}
+        names = (*stub.parameter_names(type(self)), "target")
+        return {name: self.__dict__[name] for name in names if name in self.__dict__}
 
     def __repr__(self) -> str:
         given = self.parameters()
-        if given["target"] is None:
-            del given["target"]
+        if given.get("target") is None:
+            given.pop("target", None)
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})"
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return stub.equal(self.parameters(), other.parameters())  # type: ignore[attr-defined]
+        return self is other or stub.equal(self.parameters(), other.parameters())  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
-        return hash((type(self), repr(self)))
+        # Cheap, and right before __init__ too: Dynamo hashes an instance that it is about to make.
+        return hash(type(self))
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != stub.LAST_CALLS}

@@ -128,7 +128,9 @@ def price(bound: Bound, call: LastCall) -> tuple[int, int]:
 
 
 def equal(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    """Equality of parameters; tensors by value."""
+    """Equality of parameters, tensors by value; instances that hold none yet are not equal."""
+    if not a or a.keys() != b.keys():
+        return False
     for left, right in zip(a.values(), b.values(), strict=True):
         if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
             if left is not right and not (left.shape == right.shape and torch.equal(left, right)):
@@ -161,6 +163,7 @@ class _Methods:
             "_compiling": torch.compiler.is_compiling,
             "_empty": torch.empty,
             "_field": _field,
+            "_moved": _moved,
             "_input_names": tuple(a.name for a in self.inputs),
         }
         self.branches = "overload" in self.bound.functions and len(header.overloads) > 1
@@ -282,6 +285,9 @@ class _Methods:
             attribute = f"self.{argument.param or argument.name}"
             return f"({attribute} if {attribute} is not None else _empty(0).device)"
         param = argument.param or argument.name
+        if argument.role is Role.CONSTRUCTION_TENSOR:
+            inputs = [a.name for a in self.inputs if a.type == "Tensor"]
+            return f"_moved(self.{param}, {inputs[0]})" if inputs else f"self.{param}"
         spread = Counter(a.param for a in self.operator.arguments)[param] > 1
         if spread:
             field = "kind" if argument.name == param else argument.name.removeprefix(param + "_")
@@ -295,6 +301,13 @@ def _field(value: Any, name: str) -> Any:
     """A field of an ADT object, as the schema carries it; None on another constructor."""
     field = getattr(value, name, None)
     return getattr(field, "value", field)
+
+
+def _moved(tensor: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor | None:
+    """A construction-time tensor on the device of the call."""
+    if tensor is None or tensor.device == like.device:
+        return tensor
+    return tensor.to(like.device)
 
 
 def _constants() -> dict[str, Any]:
