@@ -280,7 +280,7 @@ def union_of(kinds: tuple[Kind, ...]) -> Kind:
             continue
         for at, other in enumerate(rest):
             same = type(kind) is type(other) and isinstance(kind, EnumKind | DTypeKind)
-            merged = join(kind, other) if same else None
+            merged = join(other, kind) if same else None
             if merged is not None:
                 rest[at] = merged
                 break

@@ -62,13 +62,18 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 
 
 class ExprError(Exception):
-    """Text that is no expression of the language, with the offset of the fault."""
+    """Text that is no expression of the language, with the offset of what is wrong.
 
-    def __init__(self, message: str, at: int = 0, help: str = "") -> None:
+    `fault` names the sort of error: syntax, form (a rejected form of table 12), name, kind, literal
+    or function; the caller maps it to a diagnostic code.
+    """
+
+    def __init__(self, message: str, at: int = 0, help: str = "", fault: str = "syntax") -> None:
         super().__init__(message)
         self.message = message
         self.at = at
         self.help = help
+        self.fault = fault
 
 
 def parse_expression(text: str) -> Expr:
@@ -178,6 +183,7 @@ def _convert(node: ast.expr) -> Expr:
                     f"a rule must not read {base}.shape",
                     at,
                     "write the relation into the tensor's shape, with one shape term for both",
+                    "form",
                 )
             return Field(base, field, at)
         case ast.Subscript(value=value, slice=ast.Slice(lower=lower, upper=upper, step=None)):
@@ -191,7 +197,7 @@ def _convert(node: ast.expr) -> Expr:
             return Subscript(_convert(value), _convert(index), at)
         case ast.Call():
             return _call(node)
-    raise ExprError(f"{_describe(node)} is not in the expression language", at)
+    raise ExprError(f"{_describe(node)} is not in the expression language", at, fault="form")
 
 
 def _literal(value: object, at: int) -> Literal:
@@ -217,6 +223,7 @@ def _compare(node: ast.Compare) -> Expr:
                 else "identity tests are not in the expression language",
                 node.col_offset,
                 "write present(x) or not present(x)",
+                "form",
             )
         ops.append(_COMPARE[type(op)])
     return Compare(
@@ -230,7 +237,7 @@ def _call(node: ast.Call) -> Expr:
         raise ExprError("only built-in primitives may be called", node.col_offset)
     if name == "isinstance":
         raise ExprError(
-            "isinstance is not in the expression language", node.col_offset, "use per_axis(s, i, n)"
+            "isinstance is not in the expression language", node.col_offset, "use per_axis(s, i, n)", "form"
         )
     if name == "present":
         if len(node.args) != 1 or node.keywords or not isinstance(node.args[0], ast.Name):
