@@ -1,0 +1,65 @@
+"""Launch configurations by shape and capability: tables and arithmetic, no tuning at run time.
+
+In: row counts, lengths, a capability. Out: block sizes and warps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["RowConfig", "ceil_div", "multiprocessors", "pow2_at_least", "row_config", "splits"]
+
+# Multiprocessors of the largest chip of a capability: A100, H100 and H200, B200.
+_MULTIPROCESSORS = {(8, 0): 108, (9, 0): 132, (10, 0): 148}
+
+
+@dataclass(frozen=True, slots=True)
+class RowConfig:
+    """Rows and columns of a tile, and its warps."""
+
+    rows: int
+    block: int
+    warps: int
+
+
+def ceil_div(a: int, b: int) -> int:
+    """a / b rounded up."""
+    return -(-a // b)
+
+
+def pow2_at_least(n: int) -> int:
+    """The smallest power of two that is at least n."""
+    return 1 << max(0, int(n) - 1).bit_length()
+
+
+def multiprocessors(capability: tuple[int, int] | None) -> int:
+    """Programs that run side by side at one program per multiprocessor."""
+    return _MULTIPROCESSORS.get(capability or (0, 0), 108)
+
+
+def row_config(count: int, length: int, capability: tuple[int, int] | None) -> RowConfig:
+    """A tile that holds whole rows: one row of many elements, or several short rows.
+
+    About 16 elements a thread, two 16-byte loads of bfloat16; short rows share a program as long as
+    the programs still fill the chip twice.
+    """
+    block = pow2_at_least(length)
+    rows = max(1, 2048 // block)
+    while rows > 1 and count < rows * 2 * multiprocessors(capability):
+        rows //= 2
+    warps = min(16 if block <= 16384 else 32, max(1, rows * block // 512))
+    return RowConfig(rows, block, warps)
+
+
+def splits(
+    count: int, length: int, block: int, capability: tuple[int, int] | None
+) -> tuple[int, int]:
+    """(parts, elements of a part) for rows too few to fill the chip.
+
+    A part is a whole number of blocks; there are at most 256 parts, so that one program reads all
+    partial results of a row at once.
+    """
+    wanted = max(1, ceil_div(2 * multiprocessors(capability), count))
+    parts = min(ceil_div(length, block), wanted, 256)
+    part = ceil_div(ceil_div(length, parts), block) * block
+    return ceil_div(length, part), part
