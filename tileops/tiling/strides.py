@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import torch
 
-__all__ = ["MAX_ROW_AXES", "Rows", "as_vector", "collapse", "rows_of"]
+__all__ = ["MAX_ROW_AXES", "Rows", "as_vector", "collapse", "is_wide", "rows_of"]
 
 MAX_ROW_AXES = 3
-_INT32_LIMIT = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +79,6 @@ def rows_of(
     for size in lead:
         count = count * size
     padded = [1] * (MAX_ROW_AXES - len(lead)) + lead
-    spans = [sum((n - 1) * s for n, s in zip(shape, stride, strict=True)) for stride in strides]
-    # Tiles reach past the last row and column before they are masked: keep a tile's worth of room.
-    limit = _INT32_LIMIT - 2**20
     return Rows(
         count=count,
         length=length,
@@ -91,7 +87,21 @@ def rows_of(
         n2=padded[2],
         row_strides=tuple(_pad(s) for s in lead_steps),
         inner=tuple(s[0] if s else 1 for s in tail_steps),
-        wide=any(span > limit for span in [*spans, count * length]),
+        wide=is_wide(shape, strides),
+    )
+
+
+def is_wide(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> bool:
+    """Whether an offset into a tensor, or into a contiguous one of that shape, needs int64."""
+    # Tiles reach past the last row and column before they are masked: keep a tile's worth of room.
+    limit = 2**31 - 2**20
+    count = 1
+    for size in shape:
+        count = count * size
+    if count > limit:
+        return True
+    return any(
+        sum((n - 1) * s for n, s in zip(shape, stride, strict=True)) > limit for stride in strides
     )
 
 
