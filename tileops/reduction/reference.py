@@ -1,4 +1,4 @@
-"""The reductions in plain PyTorch: their CPU implementation, and what kernels are tested against."""
+"""The reductions in plain PyTorch: their CPU implementation, and what kernels are tested with."""
 
 from __future__ import annotations
 

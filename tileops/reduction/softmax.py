@@ -1,8 +1,8 @@
 """Softmax: kernels and launchers.
 
-Along the last axis, rows up to 32768 elements stay in registers; longer ones are read twice, by one
-program or, where rows are few, by many that meet in a small buffer of maxima and sums. Along another
-axis, a program walks down a block of neighbouring columns.
+Along the last axis, rows up to 32768 elements stay in registers; longer ones are read twice, by
+one program or, where rows are few, by many that meet in a small buffer of maxima and sums. Along
+another axis, a program walks down a block of neighbouring columns.
 """
 
 from __future__ import annotations

@@ -5,9 +5,20 @@ In: row counts, lengths, a capability. Out: block sizes and warps.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
-__all__ = ["RowConfig", "ceil_div", "multiprocessors", "pow2_at_least", "row_config", "splits"]
+__all__ = [
+    "RowConfig",
+    "ceil_div",
+    "flat_config",
+    "float64_bits",
+    "multiprocessors",
+    "pow2_at_least",
+    "row_config",
+    "splits",
+    "tile_config",
+]
 
 # Multiprocessors of the largest chip of a capability: A100, H100 and H200, B200.
 _MULTIPROCESSORS = {(8, 0): 108, (9, 0): 132, (10, 0): 148}
@@ -63,3 +74,29 @@ def splits(
     parts = min(ceil_div(length, block), wanted, 256)
     part = ceil_div(ceil_div(length, parts), block) * block
     return ceil_div(length, part), part
+
+
+def flat_config(count: int, itemsize: int) -> tuple[int, int]:
+    """(elements of a program, warps) for one dense axis: two 16-byte accesses a thread.
+
+    Small tensors take single warps, so that they spread over the chip.
+    """
+    warps = 4 if count >= 2**18 else 1
+    return max(warps * 32 * 32 // max(itemsize, 2), 128), warps
+
+
+def tile_config(count: int, length: int, crossed: bool) -> RowConfig:
+    """A tile of about 2048 elements for rows of any length.
+
+    `crossed`: an operand is not dense along the rows, so the tile is nearly square, and what a
+    cache line brings along is used before it goes.
+    """
+    widest = 64 if crossed else 2048
+    block = min(pow2_at_least(length), widest)
+    rows = min(pow2_at_least(count), max(1, 2048 // block))
+    return RowConfig(rows, block, max(1, min(4, rows * block // 256)))
+
+
+def float64_bits(value: float) -> int:
+    """A float64 as the integer of its bits: kernels take float arguments in float32 only."""
+    return int(struct.unpack("<q", struct.pack("<d", value))[0])

@@ -35,6 +35,21 @@ def accumulator(x):
 
 
 @triton.jit
+def from_bits(bits):
+    """The float64 whose bits came as an integer argument; see `config.float64_bits`."""
+    return bits.to(tl.int64).to(tl.float64, bitcast=True)
+
+
+@triton.jit
+def turns_per_position(pair, step_bits):
+    """Turns from one position to the next, in float64, of rotary or sinusoidal pair `pair`.
+
+    The frequency is 2 ** (pair * step) radians; 2.651... is the logarithm of a turn.
+    """
+    return tl.exp2(pair.to(tl.float64) * from_bits(step_bits) - 2.651496129472319)
+
+
+@triton.jit
 def sin_cos_of_turns(turns):
     """Sine and cosine, in float32, of an angle given in float64 turns.
 
