@@ -44,8 +44,8 @@ def pow2_at_least(n: int) -> int:
 
 
 def multiprocessors(capability: tuple[int, int] | None) -> int:
-    """Programs that run side by side at one program per multiprocessor."""
-    return _MULTIPROCESSORS.get(capability or (0, 0), 108)
+    """Multiprocessors to fill; the interpreter, which has no capability, counts as a small chip."""
+    return 4 if capability is None else _MULTIPROCESSORS.get(capability, 108)
 
 
 def row_config(count: int, length: int, capability: tuple[int, int] | None) -> RowConfig:
