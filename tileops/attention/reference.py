@@ -174,9 +174,9 @@ def _written_out(
     if sinks is None:
         weights = torch.softmax(scores, dim=-1)
     else:
-        total = torch.logsumexp(scores, dim=-1, keepdim=True)
         sink = sinks.clamp(min=_HIDDEN).unflatten(0, grouped.shape[1:3])[:, :, None, None]
-        weights = torch.exp(scores - torch.logaddexp(total, sink))
+        column = sink.expand(*scores.shape[:-1], 1)
+        weights = torch.softmax(torch.cat((scores, column), dim=-1), dim=-1)[..., :-1]
     output = torch.matmul(weights, v.unsqueeze(2))
     if seen is not None:
         output = output.masked_fill(~seen.any(dim=-1)[:, None], 0.0)
