@@ -14,7 +14,7 @@ from tileops.testing.kernels import Declined, record
 from tileops.testing.tolerance import assert_close
 
 sys.path.insert(0, str(Path(__file__).parent))
-import oracle  # noqa: E402
+import oracle
 
 
 def written_out(monkeypatch):
@@ -57,7 +57,9 @@ def test_against_torch(form, causal):
     q, k, v = oracle.tensors(2, 16, 16, 8, 2, 32, torch.float16)
     swapped = [x.transpose(1, 2) for x in (q, k, v)]
     theirs = F.scaled_dot_product_attention(*swapped, is_causal=causal, enable_gqa=True)
-    assert_close(reference.gqa_dense(q, k, v, is_causal=causal), theirs.transpose(1, 2), q.dtype, 64)
+    assert_close(
+        reference.gqa_dense(q, k, v, is_causal=causal), theirs.transpose(1, 2), q.dtype, 64
+    )
 
 
 def test_softcap_and_scale_are_applied_in_flash_attentions_order(form):
@@ -195,9 +197,7 @@ def launches(name, b, s_q, s_kv, h, h_kv, d, dtype=torch.bfloat16, capability=(9
     }[name]
     q = torch.empty(b, s_q, h, d, dtype=dtype, device="meta")
     k = torch.empty(b, s_kv, h_kv, d, dtype=dtype, device="meta")
-    return record(
-        launcher, [q], [q, k, k, *[None] * 6], oracle.DEFAULTS | params, capability
-    )
+    return record(launcher, [q], [q, k, k, *[None] * 6], oracle.DEFAULTS | params, capability)
 
 
 def test_decoding_fills_the_gpu():

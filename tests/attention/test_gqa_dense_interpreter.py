@@ -13,7 +13,7 @@ from tileops.testing.kernels import Declined, interpret
 from tileops.testing.tolerance import norm_tolerance
 
 sys.path.insert(0, str(Path(__file__).parent))
-import oracle  # noqa: E402
+import oracle
 
 pytestmark = pytest.mark.interpreter
 CPU = torch.device("cpu")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 import torch
 
@@ -13,7 +15,7 @@ LAYOUTS = [(False, False), (False, True), (True, False), (True, True)]
 NT = {"trans_a": False, "trans_b": True}
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 @pytest.mark.parametrize(("trans_a", "trans_b"), LAYOUTS)
 def test_reference_against_float64(trans_a, trans_b, dtype):
     a = torch.randn((70, 33) if trans_a else (33, 70)).to(dtype)
@@ -73,6 +75,17 @@ def descriptor(a, b, capability=(9, 0), **params):
 def test_descriptor_kernel_declines_with_its_reason(a, b, capability, reason):
     with pytest.raises(Declined, match=reason):
         descriptor(a, b, capability)
+
+
+@pytest.mark.parametrize(
+    "name", ["gemm:launch_pointer", "gemm:launch_split_k", "gemm_descriptor:launch_descriptor"]
+)
+def test_float32_is_left_to_torch(name):
+    module, launcher = name.split(":")
+    launcher = getattr(importlib.import_module(f"tileops.gemm.{module}"), launcher)
+    operand = torch.empty(16, 16, device="meta")
+    with pytest.raises(Declined, match="float32"):
+        record(launcher, [operand], [operand, operand], NT)
 
 
 def test_descriptor_kernel_is_persistent():

@@ -283,9 +283,7 @@ def launch_tile(
     width = int(q.shape[3])
     tile = tiles.query_tile(width, call.capability)
     masking = Masking.of(width, params)
-    descriptor = (
-        call.capability is not None and call.capability[0] >= 9 and describable(k, v)
-    )
+    descriptor = call.capability is not None and call.capability[0] >= 9 and describable(k, v)
     everything = Split(0, int(k.shape[1]))
     run_kernel(
         call, o, None, q, k, v, sinks, masking, tile, everything, pack=False, descriptor=descriptor

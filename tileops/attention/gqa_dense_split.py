@@ -84,7 +84,9 @@ def launch_split_keys(
     return None
 
 
-def choose_split(call: Call, q: torch.Tensor, k: torch.Tensor, masking: Masking, tile: Tile) -> Split:
+def choose_split(
+    call: Call, q: torch.Tensor, k: torch.Tensor, masking: Masking, tile: Tile
+) -> Split:
     """As many splits as give every multiprocessor two programs; none shorter than is worth it."""
     batches, s_q, heads, _ = (int(n) for n in q.shape)
     s_kv, kv_heads = int(k.shape[1]), int(k.shape[2])

@@ -127,9 +127,9 @@ def _fused(
         # Elsewhere the memory-efficient float32 algorithm takes equal head counts only.
         group = q.shape[1] // k.shape[1]
         k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
-    output = F.scaled_dot_product_attention(
-        q, k, v, attn_mask=seen, scale=1.0, enable_gqa=on_cpu
-    )[..., :width]
+    output = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=1.0, enable_gqa=on_cpu)[
+        ..., :width
+    ]
     if seen is None:
         return output
     return output.masked_fill(~seen.any(dim=-1)[:, None], 0.0)

@@ -9,13 +9,13 @@ __all__ = ["GEMMFwdOp"]
 
 
 class GEMMFwdOp(Op):
-    """Matrix product of two half-precision matrices, either one stored transposed.
+    """Matrix product of two matrices, either one stored transposed.
 
     `d[m, n] = sum_k A[m, k] * B[k, n]`, summed in float32 and rounded once to the inputs' dtype.
     By default `b` is stored as a linear layer's weight is: one row per output column.
 
     Shapes:
-        a: [M, K], or [K, M] with trans_a; float16 or bfloat16, any strides.
+        a: [M, K], or [K, M] with trans_a; float16, bfloat16 or float32, any strides.
         b: [N, K] with trans_b (the default), or [K, N] without; a's dtype, any strides.
         d: [M, N], a's dtype, contiguous. K = 0 gives zeros.
 

@@ -96,9 +96,7 @@ def sum_splits_kernel(d_ptr, parts_ptr, splits, size, BLOCK: tl.constexpr):
     tl.store(d_ptr + offs, total.to(d_ptr.dtype.element_ty), mask=mask)
 
 
-def sizes(
-    d: torch.Tensor, a: torch.Tensor, trans_a: bool
-) -> tuple[int, int, int]:
+def sizes(d: torch.Tensor, a: torch.Tensor, trans_a: bool) -> tuple[int, int, int]:
     """M, N and K as plain integers."""
     return int(d.shape[0]), int(d.shape[1]), int(a.shape[0 if trans_a else 1])
 
@@ -112,6 +110,13 @@ def strides(x: torch.Tensor, transposed: bool) -> tuple[int, int]:
 def _in_vectors(pair: tuple[int, int]) -> bool:
     """Whether rows (or columns) are contiguous and start at multiples of 16 bytes."""
     return min(pair) == 1 and max(pair) % 8 == 0
+
+
+def refusal(a: torch.Tensor) -> str | None:
+    """Why no kernel of this family serves the dtype, or None."""
+    if a.dtype in (torch.float16, torch.bfloat16):
+        return None
+    return f"{a.dtype} products have no tensor cores without losing digits; torch.mm has them"
 
 
 def run_tiles(
@@ -162,7 +167,10 @@ def run_tiles(
 def launch_pointer(
     call: Call, d: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, trans_a: bool, trans_b: bool
 ) -> str | None:
-    """Serves every call."""
+    """Serves every 16-bit call."""
+    reason = refusal(a)
+    if reason is not None:
+        return reason
     m, n, _ = sizes(d, a, trans_a)
     vectors = _in_vectors(strides(a, trans_a)) and _in_vectors(strides(b, trans_b))
     tile = tiles.pointer_tile(m, n, processors(call), call.capability, vectors)
@@ -174,6 +182,9 @@ def launch_split_k(
     call: Call, d: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, trans_a: bool, trans_b: bool
 ) -> str | None:
     """Serves few rows: K is cut so that programs fill the GPU, in two deterministic passes."""
+    reason = refusal(a)
+    if reason is not None:
+        return reason
     m, n, k = sizes(d, a, trans_a)
     tile = tiles.split_tile(m, n, k, call.capability)
     count = processors(call)

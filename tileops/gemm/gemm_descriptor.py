@@ -1,4 +1,4 @@
-"""GEMM through tensor descriptors (TMA), persistent: sm_90 and later, layouts a descriptor can hold.
+"""GEMM through tensor descriptors (TMA), persistent, for sm_90 and layouts a descriptor can hold.
 
 In: d, a, b and the two transpositions. What it declines, the pointer kernel of gemm.py serves.
 """
@@ -11,7 +11,7 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tileops.gemm import tiles
-from tileops.gemm.gemm import sizes, strides, tile_place
+from tileops.gemm.gemm import refusal, sizes, strides, tile_place
 from tileops.gemm.tiles import Tile
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
@@ -37,7 +37,7 @@ def gemm_descriptor_kernel(
     D_DESCRIPTOR: tl.constexpr,
     FLATTEN: tl.constexpr,
 ):
-    """Every num_programs-th tile of d; loads past an edge give zeros, stores past it are dropped."""
+    """Every num_programs-th tile of d; past an edge, loads give zeros and stores are dropped."""
     tile_count = tl.cdiv(m, BLOCK_M) * tl.cdiv(n, BLOCK_N)
     k_steps = tl.cdiv(k, BLOCK_K)
     for tile in tl.range(tl.program_id(0), tile_count, tl.num_programs(0), flatten=FLATTEN):
@@ -47,14 +47,8 @@ def gemm_descriptor_kernel(
         acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         for step in range(k_steps):
             off_k = step * BLOCK_K
-            if A_K_INNER:
-                a = a_desc.load([off_m, off_k])
-            else:
-                a = a_desc.load([off_k, off_m]).T
-            if B_K_INNER:
-                b = b_desc.load([off_n, off_k]).T
-            else:
-                b = b_desc.load([off_k, off_n])
+            a = a_desc.load([off_m, off_k]) if A_K_INNER else a_desc.load([off_k, off_m]).T
+            b = b_desc.load([off_n, off_k]).T if B_K_INNER else b_desc.load([off_k, off_n])
             acc = tl.dot(a, b, acc)
         if D_DESCRIPTOR:
             # Halves: the staging buffer stays small, which leaves room for the loads' stages.
@@ -81,7 +75,7 @@ def run_descriptor(
     trans_b: bool,
     flatten: bool = False,
 ) -> None:
-    """Launches the descriptor kernel with this tile, for operands that `refusal` lets pass."""
+    """Launches the descriptor kernel with this tile, for operands that `_obstacle` lets pass."""
     m, n, k = sizes(d, a, trans_a)
     a_strides, b_strides = strides(a, trans_a), strides(b, trans_b)
     a_k_inner, b_k_inner = _inner(a_strides, (m, k)) == 1, _inner(b_strides, (k, n)) == 0
@@ -116,6 +110,9 @@ def launch_descriptor(
     call: Call, d: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, trans_a: bool, trans_b: bool
 ) -> str | None:
     """Serves sm_90 and later when both operands have an inner axis that TMA can read."""
+    reason = refusal(a)
+    if reason is not None:
+        return reason
     if call.capability is None or call.capability[0] < 9:
         return "tensor descriptors need sm_90"
     m, n, k = sizes(d, a, trans_a)
@@ -124,7 +121,7 @@ def launch_descriptor(
     if max(m, n, k) > _MOST_ROWS:
         return "a size is past the descriptor's 32-bit coordinates"
     for name, x, transposed, shape in (("a", a, trans_a, (m, k)), ("b", b, trans_b, (k, n))):
-        reason = _refusal(x, strides(x, transposed), shape)
+        reason = _obstacle(x, strides(x, transposed), shape)
         if reason is not None:
             return f"{name}: {reason}"
     tile = tiles.descriptor_tile(m, n, processors(call))
@@ -140,7 +137,7 @@ def _inner(pair: tuple[int, int], shape: tuple[int, int]) -> int:
     return 0
 
 
-def _refusal(x: torch.Tensor, pair: tuple[int, int], shape: tuple[int, int]) -> str | None:
+def _obstacle(x: torch.Tensor, pair: tuple[int, int], shape: tuple[int, int]) -> str | None:
     """Why no descriptor can describe the matrix, or None."""
     inner = _inner(pair, shape)
     outer = 1 - inner

@@ -106,9 +106,7 @@ def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def _cheapest(
-    table: Sequence[tuple[Tile, float]], m: int, n: int, processors: int
-) -> Tile:
+def _cheapest(table: Sequence[tuple[Tile, float]], m: int, n: int, processors: int) -> Tile:
     """The tile whose waves over the multiprocessors take least time; the earlier one on a tie."""
 
     def cost(entry: tuple[Tile, float]) -> float:
