@@ -18,7 +18,15 @@ import torch
 
 from tileops.runtime.launch import Call
 
-__all__ = ["Declined", "Launch", "Resources", "compile_launch", "interpret", "record"]
+__all__ = [
+    "Declined",
+    "Launch",
+    "Resources",
+    "compile_launch",
+    "interpret",
+    "record",
+    "require_interpreter",
+]
 
 Launcher = Callable[..., str | None]
 TensorLike = torch.Tensor | None
@@ -161,8 +169,7 @@ def interpret(
     The interpreter is chosen when Triton is imported, so the process must have been started with
     TRITON_INTERPRET=1. Raises `Declined` when the launcher declines.
     """
-    if not _interpreting():
-        raise RuntimeError("interpret() needs a process started with TRITON_INTERPRET=1")
+    require_interpreter("interpret")
     call = Call(torch.device("cpu"), None)
     reason = launcher(call, *outputs, *inputs, **dict(params or {}))
     if reason is not None:
@@ -173,6 +180,12 @@ def _interpreting() -> bool:
     from triton import knobs
 
     return bool(knobs.runtime.interpret)
+
+
+def require_interpreter(what: str) -> None:
+    """Raises unless Triton interprets kernels in this process."""
+    if not _interpreting():
+        raise RuntimeError(f"{what}() needs a process started with TRITON_INTERPRET=1")
 
 
 def _refuse_interpreter(what: str) -> None:
