@@ -73,7 +73,7 @@ def check_effects(checker: Checker, signature: Signature, discriminants: Discrim
             f"signature.outputs.{tensor.name}.buffer",
             f"at most one output may be a buffer, {buffers[0].name} is one already",
         )
-    if not signature.outputs and not writable and not checker.entry.outputs:
+    if checker.entry.inputs and not writable and not checker.entry.outputs:
         checker.report(
             codes.BAD_EFFECT,
             checker.entry.name.span,
