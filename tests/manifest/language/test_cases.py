@@ -22,7 +22,7 @@ def mismatches(case: Case) -> list[str]:
     return wrong + [f"line {line}: {code} {message}" for line, code, message in found]
 
 
-NAMES = ("names", "expressions", "narrowing")
+NAMES = ("names", "expressions", "narrowing", "signatures", "families", "effects")
 
 
 @pytest.mark.parametrize("case", [case for name in NAMES for case in parameters(name)])
