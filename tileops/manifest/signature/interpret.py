@@ -236,7 +236,12 @@ class _Machine:
 
     def rank(self, step: RankStep) -> None:
         tensor = self.env[step.tensor]
-        least = step.count + sum(len(evaluate(item, self.env)) for item in step.splices)
+        declared = self.signature.tensor(step.tensor)
+        try:
+            least = step.count + sum(len(evaluate(item, self.env)) for item in step.splices)
+        except DomainError as error:
+            spliced = " and ".join(map(str, step.splices))
+            raise self.outside(f"{step.tensor} axes {spliced}", error) from None
         open_ = step.open is not None and self.env.get(step.open) is None
         if step.open is not None and not open_:
             least += len(self.env[step.open])
@@ -245,7 +250,6 @@ class _Machine:
             return
         axes = "at least " if open_ else ""
         plural = "axis" if least == 1 else "axes"
-        declared = self.signature.tensor(step.tensor)
         term = "" if declared is None else f", {declared.shape}"
         raise self.reject(
             f"{step.tensor} must have {axes}{least} {plural}{term}, got {rank}", self.shapes()
