@@ -23,9 +23,6 @@ from tileops.diagnostics.text import printable, shorten
 from tileops.manifest.cache import cache_folder
 from tileops.manifest.fingerprint import spec_folder
 
-NAME = "doctor"
-HELP = "report versions, devices, caches, and what is registered"
-
 _PACKAGE = Path(tileops.__file__).parent
 
 
