@@ -312,8 +312,8 @@ class Checker:
                 )
                 # A broken condition was reported; the tensor still counts as optional.
                 result[name] = Present(name) if found is None else found[0]
-        if "out" in self.tensor_kinds:
-            result.setdefault("out", Present("out"))
+        if any(decl.buffer is not None for decl in self.entry.outputs):
+            result["out"] = Present("out")
         return result
 
     def discriminants(self, presences: Mapping[str, Expr]) -> Discriminants:

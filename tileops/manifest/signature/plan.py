@@ -12,8 +12,17 @@ from dataclasses import dataclass
 
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Findings
-from tileops.manifest.language.rewrite import replace_names
-from tileops.manifest.language.syntax import Apply, Axes, Expr, Present, ShapeTerm, names_in
+from tileops.manifest.language.rewrite import fold, replace_names
+from tileops.manifest.language.syntax import (
+    Apply,
+    Axes,
+    Conditional,
+    Expr,
+    Present,
+    ShapeTerm,
+    names_in,
+    walk,
+)
 from tileops.manifest.signature.families import (
     conjunction,
     matches,
@@ -22,7 +31,7 @@ from tileops.manifest.signature.families import (
 from tileops.manifest.signature.model import Let, Role, Signature, Tensor, substitute_shape
 from tileops.manifest.signature.obligations import obligations
 from tileops.manifest.signature.points import Discriminants, Variable, all_points
-from tileops.manifest.signature.reading import both, conditions_first
+from tileops.manifest.signature.reading import both, conditions_first, negated
 from tileops.manifest.signature.schedule import Group, Item, LetItem, RuleItem, TensorItem, schedule
 from tileops.manifest.signature.steps import (
     ComboStep,
@@ -88,6 +97,30 @@ def _expand(term: ShapeTerm, signature: Signature, guard: Expr | None) -> Iterat
         yield from _expand(substitute_shape(case.shape, values), signature, inner)
 
 
+def _folded(shape: Alternative, discriminants: Discriminants) -> Iterator[Alternative]:
+    """The shape at either side of each discriminant condition in its axes.
+
+    An axis such as `2 * N if present(w) else N` is affine only once its condition is decided.
+    """
+    tests = (
+        node.test
+        for item in shape.axes.items
+        for node in walk(item.expr)
+        if isinstance(node, Conditional) and discriminants.reads(node.test)[1]
+    )
+    test = next(tests, None)
+    if test is None:
+        yield shape
+        return
+    for decided in (True, False):
+        items = tuple(
+            type(item)(fold(item.expr, lambda node, d=decided: d if node == test else None))
+            for item in shape.axes.items
+        )
+        guard = both(shape.guard, test if decided else negated(test))
+        yield from _folded(Alternative(guard, Axes(items, shape.axes.at)), discriminants)
+
+
 def build_plan(signature: Signature, findings: Findings) -> Plan | None:
     """The plan of a signature, or None when an index has no solution."""
     return _Planner(signature, discriminants_of(signature), findings).plan()
@@ -132,7 +165,11 @@ class _Planner:
 
     def items(self) -> Iterator[Item]:
         for tensor in (*self.signature.construction, *self.signature.inputs):
-            shapes = alternatives(tensor.shape, self.signature)
+            shapes = [
+                item
+                for shape in alternatives(tensor.shape, self.signature)
+                for item in _folded(shape, self.discriminants)
+            ]
             yield TensorItem(tensor, tuple((item.guard, item.axes) for item in shapes))
         for let in sorted(self.signature.lets, key=lambda let: let.name):
             yield LetItem(self.ordered(let))
