@@ -29,7 +29,7 @@ def compile_operator(operator):
 
     def require(condition, index, names):
         shown = {k: v for k, v in names.items() if not k.startswith("_")}
-        text = operator.checks[index]
+        text = CHECKS[operator.header.op][index]
         for name, value in names.items():
             text = text.replace("{" + name + "}", str(_hint(value)))
         if isinstance(condition, torch.SymBool):
@@ -90,7 +90,19 @@ def header(op, operator, overloads, **kwargs):
     return Header(op=op, operator=operator, overloads=overloads, **facts)
 
 
-RMS_NORM = Operator(
+CHECKS = {}
+
+
+def declare(header, arguments, source, checks, parameters, outputs, index_names):
+    """An operator without signature and plan, which only the generator's own code reads."""
+    CHECKS[header.op] = checks
+    names = tuple(a.name for a in arguments if a.role is not Role.TARGET)
+    return Operator(
+        header, arguments, parameters, outputs, index_names, names, "_", source, None, None
+    )
+
+
+RMS_NORM = declare(
     header=header(
         "RMSNormFwdOp",
         "rms_norm_fwd",
@@ -165,7 +177,7 @@ def infer(x, weight, normalized_shape, eps):
     ),
 )
 
-ADD = Operator(
+ADD = declare(
     header=header(
         "AddFwdOp",
         "add_fwd",
@@ -197,7 +209,7 @@ def infer(input, other, alpha):
     ),
 )
 
-SINUSOIDAL = Operator(
+SINUSOIDAL = declare(
     header=header(
         "SinusoidalFwdOp",
         "sinusoidal_fwd",
@@ -237,7 +249,7 @@ def infer(seq_len, d_model, out_dtype, device):
     checks=("sinusoidal_fwd: seq_len must be non-negative, got {seq_len}",),
 )
 
-FUSED = Operator(
+FUSED = declare(
     header=header(
         "FusedAddRMSNormFwdOp",
         "fused_add_rms_norm_fwd",
@@ -274,7 +286,7 @@ def infer(input, residual, weight, eps):
     checks=("fused_add_rms_norm_fwd: residual axis must be {size}, got {got}",),
 )
 
-SAVING = Operator(
+SAVING = declare(
     header=header(
         "MeanSavingFwdOp",
         "mean_saving_fwd",
@@ -299,7 +311,7 @@ def infer(x, save):
     checks=(),
 )
 
-SCALE = Operator(
+SCALE = declare(
     header=header(
         "ScaleFwdOp",
         "scale_fwd",
@@ -346,7 +358,7 @@ def infer(x, y, out):
     ),
 )
 
-BATCH = Operator(
+BATCH = declare(
     header=header(
         "RunningFwdOp",
         "running_fwd",
@@ -381,7 +393,7 @@ def infer(x, running, training):
     checks=(),
 )
 
-INPLACE = Operator(
+INPLACE = declare(
     header=header(
         "ShiftFwdOp",
         "shift_fwd",
@@ -405,7 +417,7 @@ def infer(x, by):
     checks=(),
 )
 
-QUANT = Operator(
+QUANT = declare(
     header=header(
         "QuantFwdOp",
         "quant_fwd",
@@ -431,7 +443,7 @@ def infer(x):
     checks=(),
 )
 
-COMPOSITE = Operator(
+COMPOSITE = declare(
     header=header(
         "NormAddFwdOp",
         "norm_add_fwd",
@@ -460,7 +472,7 @@ def infer(x, y, size):
     checks=("norm_add_fwd: x axis -1 must be {size}, got {got}",),
 )
 
-SPEC_ONLY = Operator(
+SPEC_ONLY = declare(
     header=header(
         "PlannedFwdOp",
         "planned_fwd",
@@ -522,8 +534,8 @@ CLASSES = {
             x, normalized_shape, weight, eps
         ),
         kernel_types={
-            "never": Kernel("sample_launchers:never"),
-            "row": Kernel("sample_launchers:rms_norm"),
+            "never": Kernel("tests.runtime.sample_launchers:never"),
+            "row": Kernel("tests.runtime.sample_launchers:rms_norm"),
         },
     ),
     "AddFwdOp": make(
@@ -539,15 +551,15 @@ CLASSES = {
     "ScaleFwdOp": make(
         "ScaleFwdOp",
         lambda x, y: x * y,
-        kernel_types={"plain": Kernel("sample_launchers:scale")},
+        kernel_types={"plain": Kernel("tests.runtime.sample_launchers:scale")},
     ),
     "RunningFwdOp": make(
-        "RunningFwdOp", running, kernel_types={"plain": Kernel("sample_launchers:running")}
+        "RunningFwdOp", running, kernel_types={"plain": Kernel("tests.runtime.sample_launchers:running")}
     ),
     "ShiftFwdOp": make(
         "ShiftFwdOp",
         lambda x, by: x + by,
-        kernel_types={"plain": Kernel("sample_launchers:shift")},
+        kernel_types={"plain": Kernel("tests.runtime.sample_launchers:shift")},
     ),
     "QuantFwdOp": make("QuantFwdOp", quant),
 }

@@ -11,10 +11,10 @@ import threading
 from dataclasses import replace
 
 import pytest
-import sample_operators as sample
 import torch
 import torch.nn.functional as F
 
+from tests.runtime import sample_operators as sample
 from tileops.runtime import library, stub
 from tileops.runtime.errors import CallError
 from tileops.runtime.op import Op
@@ -248,7 +248,7 @@ def test_contiguous_inputs_are_tagged():
 def test_registration_imports_nothing_heavy():
     program = textwrap.dedent(
         """
-        import conftest, sys, torch
+        import sys, torch
         from tileops.codegen.model import Header, OverloadHeader
         from tileops.runtime.registry import Registry
         schema = "(Tensor x, Tensor? w=None, *, SymInt[] n, str? target=None) -> Tensor"

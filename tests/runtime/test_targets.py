@@ -4,10 +4,10 @@ import threading
 from importlib import metadata
 
 import pytest
-import sample_operators as sample
 import torch
 import torch.nn.functional as F
 
+from tests.runtime import sample_operators as sample
 from tileops.runtime import targets
 from tileops.runtime.dispatch import record_implementations
 from tileops.runtime.errors import CallError

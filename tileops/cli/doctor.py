@@ -21,7 +21,7 @@ from tileops.cli.errors import FINDINGS, OK
 from tileops.cli.output import write
 from tileops.diagnostics.text import printable, shorten
 from tileops.manifest.cache import cache_folder
-from tileops.manifest.files import spec_folder
+from tileops.manifest.fingerprint import spec_folder
 
 _PROBE = """
 import time, torch

@@ -48,9 +48,10 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "_inlines": boundary.decider(bound),
     }
     names |= {f"_default_{a.name}": a.default for a in layout.arguments if not a.required}
-    branches = "overload" in bound.functions and len(bound.header.overloads) > 1
+    names |= {f"_infinite_{name}": value for name, value in layout.infinite.items()}
+    branches = bound.branch is not None
     if branches:
-        names["_branch"] = bound.functions["overload"]
+        names["_branch"] = bound.branch
         names["_wrong_branch"] = _wrong_branch(bound, overload)
     packet = bound.packet()
     names["_operator"] = getattr(packet, overload.name)
@@ -131,6 +132,9 @@ def _infer(layout: Layout, branches: bool) -> list[str]:
     lines = []
     if layout.device:
         lines.append(f"{layout.device} = _place({layout.device})")
+    for name in layout.infinite:
+        # A schema cannot carry the default; None stands for it.
+        lines += [f"if {name} is None:", f"{_INDENT}{name} = _infinite_{name}"]
     arguments = ", ".join(name or "None" for name in layout.inferred)
     lines.append(f"_device, _specs, _indices = _infer({arguments})")
     if layout.bound_outputs:

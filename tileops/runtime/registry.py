@@ -7,9 +7,11 @@ folder in another namespace. The shipped one is the default, by which a class fi
 
 from __future__ import annotations
 
+import gc
 import importlib
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -76,7 +78,7 @@ class Registry:
 
     def register(self) -> None:
         """Defines every operator; a schema that torch refuses skips its entry, with the reason."""
-        with self._lock:
+        with self._lock, _uncollected():
             if self._registered:
                 return
             for name, bound in list(self._bound.items()):
@@ -131,6 +133,19 @@ class Registry:
         if header.op not in self._found:
             self._found[header.op] = _import_class(header)
         return self._found[header.op]
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage collection meanwhile: all that registration makes stays, and a collection walks
+    torch's whole heap (0.1 s of the 0.16 s that 200 operators took)."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _import_class(header: Header) -> type | None:

@@ -166,9 +166,8 @@ class _Methods:
             "_moved": _moved,
             "_input_names": tuple(a.name for a in self.inputs),
         }
-        self.branches = "overload" in self.bound.functions and len(header.overloads) > 1
-        if self.branches:
-            self.names["_branch"] = self.bound.functions["overload"]
+        self.branches = self.bound.branch is not None
+        self.names["_branch"] = self.bound.branch
         self.layouts = []
         for overload in header.overloads:
             self.names[f"_call_{overload.name}"] = getattr(packet, overload.name)
