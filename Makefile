@@ -26,16 +26,20 @@ READY := $(VENV)/.installed
 endif
 
 # One process per worker needs one thread each, or they fight for the cores.
-PYTEST := OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS) --dist worksteal
-PARALLEL_ARGS :=
+PYTEST := OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS) --dist loadgroup
 # Triton reads TRITON_INTERPRET when it is imported, so the interpreter gets a session of its own;
 # conftest.py chooses the tests of each.
 INTERPRET := TRITON_INTERPRET=1 $(PYTEST)
 
+# Building wheels, megabytes of hostile text, models and kernels take longer than a quick look should.
+QUICK := $(wildcard tests/*.py) $(wildcard tests/diagnostics tests/manifest tests/codegen \
+  tests/validator tests/runtime tests/cli) \
+  --ignore=tests/test_packaging.py --ignore=tests/manifest/test_source_bounds.py
+
 .PHONY: help run test quick test-all check accept bench gpu-test clean
 
 help:
-	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
+	@awk '/^#/ { sub(/^# ?/, ""); print; next } { exit }' Makefile
 
 run: $(READY)
 	$(PYTHON) -m tileops demo
@@ -46,7 +50,6 @@ test: check
 
 quick: $(READY)
 	$(PYTEST) -q -m "not slow and not gpu" $(or $(TESTS),$(QUICK))
-	$(INTERPRET) -q -m "not slow and not gpu" $(or $(TESTS),$(QUICK)) -k "not large"
 
 test-all: check
 	$(PYTEST) $(TESTS)
@@ -79,5 +82,6 @@ $(VENV)/.installed: pyproject.toml constraints.txt setup.py
 	if [ -z "$$found" ]; then echo "tileops needs Python 3.11, 3.12 or 3.13" >&2; exit 1; fi; \
 	echo "Creating $(VENV) with $$($$found --version)"; \
 	$$found -m venv $(VENV)
+	@echo "Installing; the first time this takes a few minutes"
 	$(VENV)/bin/python -m pip install --quiet -c constraints.txt -e '.[test]'
 	@touch $@

@@ -20,11 +20,14 @@ _CACHES = Path(tempfile.mkdtemp(prefix="tileops-tests-"))
 atexit.register(shutil.rmtree, _CACHES, ignore_errors=True)
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(_CACHES / "inductor")
 os.environ["TILEOPS_CACHE_DIR"] = str(_CACHES / "tileops")
+# Each worker of the suite is a process already; compile pools below them only take memory.
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 GOLDEN = Path(__file__).parent / "tests" / "golden"
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keeps the tests of this session: those for the interpreter, or the others."""
     kept = [item for item in items if _interpreted(item) == INTERPRETED]

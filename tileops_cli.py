@@ -6,13 +6,15 @@ and so import torch, before the mark could be set.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 static = False
 
 
-def main() -> int:
-    """Runs the command line; returns its exit status."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line, by default on the arguments of the process; returns its status."""
     global static
     static = True
     from tileops.cli import main as run
 
-    return run()
+    return run(arguments)

@@ -15,6 +15,7 @@ from yaml.reader import Reader
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Findings, Span
 from tileops.diagnostics.text import split_lines
+from tileops.manifest.fingerprint import MAX_BYTES
 from tileops.manifest.nodes import MappingNode, Node, Scalar, ScalarNode, SequenceNode
 from tileops.manifest.tree import Stop, TreeBuilder
 
@@ -29,8 +30,6 @@ __all__ = [
     "read_text",
     "split_entries",
 ]
-
-MAX_BYTES = 4 * 2**20
 
 _KEY_LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*) *:(?: |$)")
 
@@ -107,8 +106,8 @@ def split_entries(text: str) -> dict[str, tuple[int, int]] | None:
     """The lines of each top-level entry, name -> (first line, last line), without parsing YAML.
 
     None when the text is anything but a flat mapping of plainly written names; then only parsing
-    it whole tells what it holds. A multi-line string can look like entries that are none, so a
-    part that does not parse alone has to be looked up in the whole (`parse_entry` does).
+    it whole tells what it holds. A multi-line string can look like entries that are none: which
+    names are entries is for `parse_text` to say, this finds the lines of one that is known.
     """
     starts: list[tuple[str, int]] = []
     lines = split_lines(text.removeprefix("\ufeff"))

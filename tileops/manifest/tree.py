@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
+from yaml import SafeLoader
 from yaml.constructor import SafeConstructor
 from yaml.events import (
     AliasEvent,
@@ -26,13 +27,13 @@ from tileops.diagnostics.text import shorten, split_lines
 from tileops.manifest.nodes import MappingNode, Node, Scalar, ScalarNode, SequenceNode
 
 MAX_DEPTH = 40
-MAX_NODES = 1_000_000
+MAX_NODES = 500_000
 MAX_EXPANSION = 100_000
 MAX_FINDINGS = 100
 # Longer plain scalars are text: YAML's base-60 numbers take quadratic time to convert.
 MAX_NUMBER = 200
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER: Any = getattr(yaml, "CSafeLoader", SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _CONSTRUCTORS = {
     _TAG + "int": SafeConstructor.construct_yaml_int,
@@ -40,6 +41,9 @@ _CONSTRUCTORS = {
     _TAG + "bool": SafeConstructor.construct_yaml_bool,
     _TAG + "null": SafeConstructor.construct_yaml_null,
 }
+_CONSTRUCTOR = SafeConstructor()
+# First characters of plain text that may be something else than text.
+_RESOLVABLE = frozenset(SafeLoader.yaml_implicit_resolvers)
 # What plain text may resolve to and is a string here: the manifest has no dates and no merge keys.
 _TEXT_TAGS = {_TAG + "str", "!"}
 _SEQUENCE_TAGS = {None, "!", _TAG + "seq"}
@@ -92,42 +96,46 @@ class TreeBuilder:
         except yaml.MarkedYAMLError as error:
             self._syntax_error(error)
         except (yaml.YAMLError, UnicodeError) as error:
-            raise self._stop(
-                codes.YAML_SYNTAX, Span(self.file, self.shift, 1), f"{error}"
-            ) from None
+            start = Span(self.file, self.shift, 1)
+            message = f"The text must be YAML: {shorten(str(error))}."
+            raise self._stop(codes.YAML_SYNTAX, start, message) from None
         return self.root
 
     def _read(self, loader: Any) -> None:
-        documents = 0
-        while loader.check_event():
-            event = loader.get_event()
-            match event:
-                case ScalarEvent():
-                    self._scalar(loader, event)
-                case MappingStartEvent() | SequenceStartEvent():
-                    self._open(event)
-                case MappingEndEvent() | SequenceEndEvent():
-                    self._close()
-                case AliasEvent():
-                    self._alias(event)
-                case DocumentStartEvent():
-                    documents += 1
-                    if documents > 1:
-                        message = "A file must hold one YAML document, got the start of a second."
-                        raise self._stop(codes.YAML_SYNTAX, self._span(event), message)
+        take = {
+            ScalarEvent: self._scalar,
+            MappingStartEvent: self._open,
+            SequenceStartEvent: self._open,
+            MappingEndEvent: self._close,
+            SequenceEndEvent: self._close,
+            AliasEvent: self._alias,
+            DocumentStartEvent: self._document,
+        }
+        self.resolve = loader.resolve
+        while (event := loader.get_event()) is not None:
+            handle = take.get(type(event))
+            if handle is not None:
+                handle(event)
 
-    def _scalar(self, loader: Any, event: Any) -> None:
+    def _document(self, event: Any) -> None:
+        if self.root is not None:
+            message = "A file must hold one YAML document, got the start of a second."
+            raise self._stop(codes.YAML_SYNTAX, self._span(event), message)
+
+    def _scalar(self, event: Any) -> None:
         span = self._span(event)
         text: str = event.value
         tag = event.tag
-        plain = event.style is None or event.style == ""
-        if tag is None:
-            resolvable = event.implicit[0] and len(text) <= MAX_NUMBER
-            tag = loader.resolve(yaml.ScalarNode, text, (True, False)) if resolvable else "!"
-            if tag not in _CONSTRUCTORS:
-                tag = "!"
-        node = ScalarNode(self._value(tag, text, span), text, span, plain)
-        self._remember(event.anchor, node, 1, 1)
+        value: Scalar = text
+        if tag is not None:
+            value = self._value(tag, text, span)
+        elif event.implicit[0] and text[:1] in _RESOLVABLE and len(text) <= MAX_NUMBER:
+            tag = self.resolve(yaml.ScalarNode, text, (True, False))
+            if tag in _CONSTRUCTORS:
+                value = self._value(tag, text, span)
+        node = ScalarNode(value, text, span, not event.style)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = (node, 1, 1)
         self._add(node, 1, 1)
 
     def _value(self, tag: str, text: str, span: Span) -> Scalar:
@@ -141,7 +149,7 @@ class TreeBuilder:
         try:
             if len(text) > MAX_NUMBER:
                 raise ValueError
-            value: Scalar = construct(SafeConstructor(), yaml.ScalarNode(tag, text))
+            value: Scalar = construct(_CONSTRUCTOR, yaml.ScalarNode(tag, text))
         except (ValueError, LookupError, ArithmeticError):
             message = f"A YAML {kind} must denote one, got {shorten(text)!r}."
             self._report(codes.BAD_SCALAR, span, message)
@@ -150,7 +158,8 @@ class TreeBuilder:
 
     def _open(self, event: Any) -> None:
         mapping = isinstance(event, MappingStartEvent)
-        span = self._span(event)
+        place = self._span(event)
+        span = Span(place.file, place.line, place.column)
         if event.tag not in (_MAPPING_TAGS if mapping else _SEQUENCE_TAGS):
             self._unknown_tag(event.tag, span)
         if len(self.stack) >= MAX_DEPTH:
@@ -159,7 +168,7 @@ class TreeBuilder:
             self.open_anchors.add(event.anchor)
         self.stack.append(_Frame(mapping, event.anchor, span))
 
-    def _close(self) -> None:
+    def _close(self, event: Any) -> None:
         frame = self.stack.pop()
         node: Node
         if frame.mapping:
@@ -168,7 +177,7 @@ class TreeBuilder:
             node = SequenceNode(tuple(frame.children), frame.span)
         if frame.anchor is not None:
             self.open_anchors.discard(frame.anchor)
-            self._remember(frame.anchor, node, frame.weight, frame.height)
+            self.anchors[frame.anchor] = (node, frame.weight, frame.height)
         self._add(node, frame.weight, frame.height)
 
     def _entries(self, children: list[Node]) -> tuple[tuple[ScalarNode, Node], ...]:
@@ -206,10 +215,6 @@ class TreeBuilder:
             raise self._too_deep(span)
         self._add(node, weight, height)
 
-    def _remember(self, anchor: str | None, node: Node, weight: int, height: int) -> None:
-        if anchor is not None:
-            self.anchors[anchor] = (node, weight, height)
-
     def _add(self, node: Node, weight: int, height: int) -> None:
         self.nodes += 1
         if self.nodes > MAX_NODES:
@@ -221,19 +226,18 @@ class TreeBuilder:
         frame = self.stack[-1]
         frame.children.append(node)
         frame.weight += weight
-        frame.height = max(frame.height, height + 1)
+        if frame.height <= height:
+            frame.height = height + 1
 
     def _span(self, event: Any) -> Span:
+        """The place of an event; what goes over several lines ends with the first."""
         start, end = event.start_mark, event.end_mark
-        if end.line == start.line:
-            length = end.column - start.column
-        elif start.line < len(self.lines):
-            length = len(self.lines[start.line].rstrip()) - start.column
+        line, column = start.line, start.column
+        if end.line == line:
+            length = end.column - column
         else:
-            length = 1
-        if isinstance(event, MappingStartEvent | SequenceStartEvent):
-            length = 1
-        return Span(self.file, start.line + self.shift, start.column + 1, max(length, 1))
+            length = len(self.lines[line].rstrip()) - column if line < len(self.lines) else 1
+        return Span(self.file, line + self.shift, column + 1, length if length > 0 else 1)
 
     def offset_span(self, offset: int) -> Span:
         """The place of the character at `offset` in the text."""
@@ -254,6 +258,9 @@ class TreeBuilder:
             place = Span(self.file, context.line + self.shift, context.column + 1)
             labels = (Label(place, error.context),)
         reason = error.problem or error.context or "it cannot be parsed"
+        if "nesting depth" in reason:
+            # libyaml looks ahead within a line and meets its own limit before ours is asked.
+            raise self._too_deep(span)
         self._report(codes.YAML_SYNTAX, span, f"The text must be YAML: {reason}.", labels)
         raise Stop
 
