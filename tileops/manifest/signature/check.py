@@ -61,7 +61,8 @@ from tileops.manifest.signature.model import (
 from tileops.manifest.signature.points import Discriminants
 from tileops.manifest.values import read_value
 
-_FAULTS: dict[str, Code] = {
+#: The code of each fault that reading an expression may have.
+FAULTS: dict[str, Code] = {
     "syntax": codes.SYNTAX,
     "form": codes.REJECTED_FORM,
     "name": codes.UNKNOWN_NAME,
@@ -135,7 +136,7 @@ class Checker:
 
     def report_text(self, error: ExprError, text: Text, path: str) -> None:
         self.report(
-            _FAULTS[error.fault],
+            FAULTS[error.fault],
             text.place(error.at),
             path,
             f"{path.rpartition('.')[2]} {text.text!r}: {error.message}",

@@ -116,7 +116,7 @@ def effect_branches(
         for tensor in signature.outputs
         if tensor.presence is not None
     }
-    points = _accepted_points(signature, discriminants, [*open_.values(), *nullable.values()])
+    points = accepted_points(signature, discriminants, [*open_.values(), *nullable.values()])
     sets: dict[tuple[str, ...], list[Point]] = {(): []}
     for point in points:
         written = tuple(name for name, item in open_.items() if discriminants.truth(item, point))
@@ -129,7 +129,7 @@ def effect_branches(
     return tuple(sorted(branches, key=lambda branch: (branch.name != "default",)))
 
 
-def _accepted_points(
+def accepted_points(
     signature: Signature, discriminants: Discriminants, conditions: list[Expr]
 ) -> list[dict[str, object]]:
     """The points over the variables that effects read, less those that no call has."""
