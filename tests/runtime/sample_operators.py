@@ -129,7 +129,7 @@ RMS_NORM = declare(
     ),
     outputs=(Output("output", False, "", False),),
     index_names=("rank",),
-    source='''
+    source="""
 def construct(normalized_shape, eps):
     if not all(size >= 0 for size in normalized_shape):
         _require(False, 2, locals())
@@ -165,7 +165,7 @@ def infer(x, weight, normalized_shape, eps):
         if weight.device != _x_device:
             _require(False, 6, locals())
     return _x_device, ((tuple(_x_shape), _x_dtype),), (_n,)
-''',
+""",
     checks=(
         "rms_norm_fwd: x must have at least {_n} axes",
         "rms_norm_fwd: x axis {i} from normalized_shape must be {size}, got {got}",
@@ -194,14 +194,14 @@ ADD = declare(
     parameters=(Parameter("alpha", "int | float", "int | float", "1", True),),
     outputs=(Output("output", False, "", False),),
     index_names=(),
-    source='''
+    source="""
 def infer(input, other, alpha):
     if input.dtype != other.dtype:
         _require(False, 1, locals())
     if input.device != other.device:
         _require(False, 2, locals())
     return input.device, ((_broadcast(input.shape, other.shape), input.dtype),), ()
-''',
+""",
     checks=(
         "add_fwd: input and other must broadcast, got {left} and {right}",
         "add_fwd: other dtype must be that of input",
@@ -239,13 +239,13 @@ SINUSOIDAL = declare(
     ),
     outputs=(Output("output", False, "", False),),
     index_names=(),
-    source='''
+    source="""
 def infer(seq_len, d_model, out_dtype, device):
     _c = seq_len >= 0
     if _c is not True:
         _require(_c, 0, locals())
     return device, (((seq_len, d_model), out_dtype),), ()
-''',
+""",
     checks=("sinusoidal_fwd: seq_len must be non-negative, got {seq_len}",),
 )
 
@@ -273,7 +273,7 @@ FUSED = declare(
     parameters=(Parameter("eps", "float", "float", "1e-06", False),),
     outputs=(Output("output", False, "", False), Output("residual_out", False, "", False)),
     index_names=(),
-    source='''
+    source="""
 def infer(input, residual, weight, eps):
     _shape = input.shape
     _dtype = input.dtype
@@ -282,7 +282,7 @@ def infer(input, residual, weight, eps):
         if _c is not True:
             _require(_c, 0, locals())
     return input.device, ((tuple(_shape), _dtype), (tuple(_shape), _dtype)), ()
-''',
+""",
     checks=("fused_add_rms_norm_fwd: residual axis must be {size}, got {got}",),
 )
 
@@ -303,11 +303,11 @@ SAVING = declare(
     parameters=(Parameter("save", "bool", "bool", "False", False),),
     outputs=(Output("output", False, "", False), Output("mean", True, "", False)),
     index_names=(),
-    source='''
+    source="""
 def infer(x, save):
     _shape = tuple(x.shape)
     return x.device, ((_shape, x.dtype), (_shape[:-1], x.dtype) if save else None), ()
-''',
+""",
     checks=(),
 )
 
@@ -339,7 +339,7 @@ SCALE = declare(
     parameters=(),
     outputs=(Output("output", False, "", True),),
     index_names=(),
-    source='''
+    source="""
 def infer(x, y, out):
     for got, size in zip(y.shape, x.shape):
         _c = got == size
@@ -351,7 +351,7 @@ def infer(x, y, out):
             if _c is not True:
                 _require(_c, 1, locals())
     return x.device, ((tuple(x.shape), x.dtype),), ()
-''',
+""",
     checks=(
         "scale_fwd: y axis must be {size}, got {got}",
         "scale_fwd: out axis must be {size}, got {got}",
@@ -383,13 +383,13 @@ BATCH = declare(
     parameters=(Parameter("training", "bool", "bool", "False", False),),
     outputs=(Output("output", False, "", False),),
     index_names=(),
-    source='''
+    source="""
 def overload(x, running, training):
     return "writes_running" if training else "default"
 
 def infer(x, running, training):
     return x.device, ((tuple(x.shape), x.dtype),), ()
-''',
+""",
     checks=(),
 )
 
@@ -410,10 +410,10 @@ INPLACE = declare(
     parameters=(),
     outputs=(Output("output", False, "x", False),),
     index_names=(),
-    source='''
+    source="""
 def infer(x, by):
     return x.device, ((tuple(x.shape), x.dtype),), ()
-''',
+""",
     checks=(),
 )
 
@@ -436,10 +436,10 @@ QUANT = declare(
     parameters=(),
     outputs=(Output("q", False, "", False), Output("scale", False, "", False)),
     index_names=(),
-    source='''
+    source="""
 def infer(x):
     return x.device, ((tuple(x.shape), torch.int8), ((1,), torch.float32)), ()
-''',
+""",
     checks=(),
 )
 
@@ -461,14 +461,14 @@ COMPOSITE = declare(
     parameters=(Parameter("size", "int", "int", None, False),),
     outputs=(Output("output", False, "", False),),
     index_names=(),
-    source='''
+    source="""
 def infer(x, y, size):
     got = x.shape[-1]
     _c = got == size
     if _c is not True:
         _require(_c, 0, locals())
     return x.device, ((tuple(x.shape), x.dtype),), ()
-''',
+""",
     checks=("norm_add_fwd: x axis -1 must be {size}, got {got}",),
 )
 

@@ -21,10 +21,7 @@ from tileops.cli.errors import FINDINGS, OK
 from tileops.cli.output import write
 from tileops.diagnostics.text import printable, shorten
 from tileops.manifest.cache import cache_folder
-from tileops.manifest.files import spec_folder
-
-NAME = "doctor"
-HELP = "report versions, devices, caches, and what is registered"
+from tileops.manifest.fingerprint import spec_folder
 
 _PACKAGE = Path(tileops.__file__).parent
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tileops.codegen.catalog import Catalog, EntryError, load_catalog
 from tileops.codegen.model import Operator
-from tileops.manifest.files import spec_folder
+from tileops.manifest.fingerprint import spec_folder
 from tileops.runtime import registry
 from tileops.runtime.errors import CallError
 
@@ -18,9 +18,7 @@ from tileops.runtime.errors import CallError
 def registry_of(folder: Path, namespace: str) -> registry.Registry:
     """The operators of `folder` as `torch.ops.<namespace>.*`, registered."""
     catalog = load_catalog(folder)
-    found = registry.Registry(
-        catalog.headers, _Loader(catalog), namespace, skipped=catalog.skipped
-    )
+    found = registry.Registry(catalog.headers, _Loader(catalog), namespace, skipped=catalog.skipped)
     found.register()
     return found
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
-from importlib import metadata
+
 from typing import Any
 
 import torch
@@ -103,6 +103,9 @@ def _discover() -> None:
     with _lock:
         if _discovered:
             return
+        # Imported on first use: it costs a fifth of a registration.
+        from importlib import metadata
+
         for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
             loaded = point.load()
             register_target(loaded if isinstance(loaded, Target) else loaded())
