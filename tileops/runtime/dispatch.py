@@ -84,22 +84,24 @@ class Dispatcher:
         choice = self._choices.get(key)
         if choice is None:
             chosen = targets.choose(self._subject, name, device)
-            choice = (chosen.name, self._candidates(chosen))
+            choice = (chosen.name, self._candidates(chosen, name is not None))
             self._choices[key] = choice
         return choice
 
-    def _candidates(self, target: targets.Target) -> tuple[Candidate, ...]:
+    def _candidates(self, target: targets.Target, named: bool) -> tuple[Candidate, ...]:
         op = self._bound.header.op
         if target is targets.EAGER:
             return ()
-        if target is targets.TRITON:
-            kernels = getattr(self._bound.implementation(), "kernel_types", {})
+        kernels = getattr(self._bound.implementation(), "kernel_types", {})
+        if target is targets.TRITON and (kernels or not named):
             return tuple(Candidate(name, _lazy(kernel.path)) for name, kernel in kernels.items())
         if op not in target.implementations:
-            having = [t.name for t in targets.targets() if op in t.implementations]
+            having = [targets.TRITON.name] if kernels else []
+            having += [targets.EAGER.name]
+            having += [t.name for t in targets.targets() if op in t.implementations]
             raise CallError(
                 f"{self._subject}: target {target.name!r} does not implement {op}; "
-                f"targets that do: {', '.join(['triton', 'eager', *having])}"
+                f"targets that do: {', '.join(having)}"
             )
         return (Candidate(target.name, target.implementations[op]),)
 

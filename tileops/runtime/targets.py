@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
-
 from typing import Any
 
 import torch
