@@ -7,9 +7,9 @@ import math
 import pytest
 import torch
 
+from tests.devices import DEVICES, gpu
 from tileops.elementwise import AddFwdOp, GELUFwdOp, SiLUAndMulFwdOp, SinusoidalFwdOp
 from tileops.runtime.launch import Call
-from tileops.testing.devices import DEVICES, gpu
 from tileops.testing.tolerance import assert_close, tolerance
 from tileops.testing.values import launcher_of, poisoned, serve, stride_variants
 

@@ -66,10 +66,7 @@ def test_sinusoidal_is_its_formula(dtype, seq_len, d_model) -> None:
         for c in range(d_model):
             angle = p / 10000 ** ((c - c % 2) / d_model)
             want = math.cos(angle) if c % 2 else math.sin(angle)
-            assert (
-                abs(y[p, c].item() - want)
-                <= 2 * torch.finfo(dtype).eps + angle * 2**-52
-            )
+            assert abs(y[p, c].item() - want) <= 2 * torch.finfo(dtype).eps + angle * 2**-52
 
 
 def test_references_are_differentiable() -> None:

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import torch
 
+from tests.devices import compiles
 from tileops.elementwise import AddFwdOp, GELUFwdOp, SiLUAndMulFwdOp, SinusoidalFwdOp
 from tileops.norm import FusedAddRMSNormFwdOp, LayerNormFwdOp, RMSNormFwdOp
 from tileops.reduction import SoftmaxFwdOp
 from tileops.rope import RoPEFwdOp
 from tileops.runtime.op import Op
-from tileops.testing.devices import compiles
 from tileops.testing.kernels import compile_launch, record
 from tileops.testing.values import launcher_of
 
