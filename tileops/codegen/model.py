@@ -1,15 +1,19 @@
 """What code generation hands to the runtime: operators as data and as text, without torch.
 
 `Header` is what registration needs and nothing more; it goes through the import cache as JSON.
-`Operator` adds what the first call of an operator needs and is built then.
+`Operator` adds what the first call of an operator needs and is built then. Importing this module
+loads nothing of the manifest language, which a process that only registers does without.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from tileops.manifest.signature.checks import Check
+if TYPE_CHECKING:
+    from tileops.manifest.signature.model import Signature
+    from tileops.manifest.signature.steps import Plan
 
 
 class Role(Enum):
@@ -99,8 +103,9 @@ class Parameter:
 class Operator:
     """One entry, ready for the runtime.
 
-    `source` is Python text defining `construct` and `infer`; `checks` is the table that the text's
-    `_require` calls index; `index_names` the order of the index values that `infer` returns.
+    `source` is Python text defining `infer`, which takes `infer_arguments` by position and returns
+    the call device, one (shape, dtype) or None per output, and the values of `index_names`.
+    `prefix` begins every name in the text that is not the manifest's.
     """
 
     header: Header
@@ -108,5 +113,8 @@ class Operator:
     parameters: tuple[Parameter, ...]
     outputs: tuple[Output, ...]
     index_names: tuple[str, ...]
+    infer_arguments: tuple[str, ...]
+    prefix: str
     source: str
-    checks: tuple[Check, ...]
+    signature: Signature
+    plan: Plan

@@ -1,0 +1,48 @@
+"""The manifest that a verb works on: the option `--spec`, and looking entries up in it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tileops.cli.errors import CommandError, unknown
+from tileops.cli.output import shows_color
+from tileops.diagnostics.model import Findings
+from tileops.diagnostics.text import render
+from tileops.manifest.fingerprint import spec_folder
+from tileops.manifest.outline import OutlineEntry, outline
+
+
+def add_spec_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--spec",
+        type=Path,
+        metavar="DIR",
+        help="folder of manifest files (default: the manifest that ships)",
+    )
+
+
+def chosen_folder(spec: Path | None) -> Path:
+    """The folder that `--spec` names."""
+    folder = spec_folder() if spec is None else spec
+    if not folder.is_dir():
+        raise CommandError(f"there is no manifest folder {str(folder)!r}")
+    return folder
+
+
+def read_outline(spec: Path | None) -> tuple[tuple[OutlineEntry, ...], int]:
+    """The entries, and how many errors kept others from being read; those go to stderr."""
+    findings = Findings()
+    entries = outline(chosen_folder(spec), findings)
+    sys.stderr.write(render(findings, {}, shows_color(sys.stderr)))
+    return entries, findings.errors
+
+
+def find_entry(entries: tuple[OutlineEntry, ...], name: str) -> OutlineEntry:
+    """The entry that has `name` as its key or as the name of its operator."""
+    bare = name.removeprefix("torch.ops.").removeprefix("tileops.").removeprefix("tileops::")
+    for entry in entries:
+        if bare in (entry.op, entry.operator):
+            return entry
+    raise unknown("op", name, [entry.op for entry in entries])

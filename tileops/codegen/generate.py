@@ -1,0 +1,46 @@
+"""Entry -> Operator: signature, plan, effects and text put together."""
+
+from __future__ import annotations
+
+from tileops.codegen.infer_function import infer_text
+from tileops.codegen.model import Header, Operator
+from tileops.codegen.operator_schema import (
+    arguments_of,
+    header_of,
+    infer_argument_names,
+    outputs_of,
+    parameters_of,
+)
+from tileops.manifest.signature.effects import effect_branches
+from tileops.manifest.signature.model import Signature
+from tileops.manifest.signature.plan import discriminants_of
+from tileops.manifest.signature.steps import Plan
+
+
+def generate_header(signature: Signature) -> Header:
+    """What registration needs. Raises `Unschematic` where no operator schema fits."""
+    arguments = arguments_of(signature)
+    return header_of(
+        signature, arguments, effect_branches(signature, discriminants_of(signature))
+    )
+
+
+def generate(signature: Signature, plan: Plan) -> Operator:
+    """The operator of a checked and planned entry. Raises `Unschematic`."""
+    arguments = arguments_of(signature)
+    span = signature.entry.name.span
+    text = infer_text(signature, plan, arguments, f"{span.file}:{span.line}")
+    return Operator(
+        header=header_of(
+            signature, arguments, effect_branches(signature, discriminants_of(signature))
+        ),
+        arguments=arguments,
+        parameters=parameters_of(signature),
+        outputs=outputs_of(signature),
+        index_names=text.index_names,
+        infer_arguments=infer_argument_names(arguments),
+        prefix=text.prefix,
+        source=text.source,
+        signature=signature,
+        plan=plan,
+    )

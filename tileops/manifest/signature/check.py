@@ -1,0 +1,538 @@
+"""Entry -> Signature: expressions parsed, kinds inferred, every declaration in its place.
+
+In: an entry and the ADTs. Out: a `Signature`, or None with findings. A rule about one declaration
+stands here; families are checked in `families`, effects in `effects`, plans in `plan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tileops.diagnostics import codes
+from tileops.diagnostics.model import Code, Findings, Span
+from tileops.manifest.adt import ADT
+from tileops.manifest.dtypes import DTYPES
+from tileops.manifest.entry import Entry, ParamDecl, TensorDecl, Text
+from tileops.manifest.language.infer import Scope, infer
+from tileops.manifest.language.kinds import (
+    DIM,
+    INT,
+    SHAPE,
+    TENSOR,
+    BoolKind,
+    DTypeKind,
+    FloatKind,
+    Kind,
+    MaybeKind,
+    NumberKind,
+    OpaqueKind,
+    SeqKind,
+    fits,
+    is_sequence,
+    item_kind,
+    members_of,
+)
+from tileops.manifest.language.parse import ExprError, parse_expression, parse_shape
+from tileops.manifest.language.syntax import Axes, Axis, Expr, Literal, Present, ShapeTerm
+from tileops.manifest.language.syntax import names_in as free_names
+from tileops.manifest.language.types import (
+    ParamType,
+    WordType,
+    alternatives,
+    kind_of_type,
+    parse_forall_kind,
+    parse_type,
+)
+from tileops.manifest.naming import operator_name
+from tileops.manifest.signature.effects import check_effects
+from tileops.manifest.signature.families import check_families
+from tileops.manifest.signature.model import (
+    MISSING,
+    Family,
+    Let,
+    Param,
+    Role,
+    Rule,
+    Signature,
+    Tensor,
+)
+from tileops.manifest.signature.points import Discriminants
+from tileops.manifest.values import read_value
+
+_FAULTS: dict[str, Code] = {
+    "syntax": codes.SYNTAX,
+    "form": codes.REJECTED_FORM,
+    "name": codes.UNKNOWN_NAME,
+    "kind": codes.WRONG_KIND,
+    "literal": codes.DEAD_LITERAL,
+    "function": codes.UNKNOWN_FUNCTION,
+}
+
+
+def check_entry(entry: Entry, adts: Mapping[str, ADT], findings: Findings) -> Signature | None:
+    """The signature of an entry, or None when it has an error."""
+    before = findings.errors
+    signature = Checker(entry, adts, findings).run()
+    return signature if findings.errors == before and not entry.unreadable else None
+
+
+@dataclass(slots=True)
+class Checker:
+    """The state of one entry's check; the stages fill it in the order of `run`."""
+
+    entry: Entry
+    adts: Mapping[str, ADT]
+    findings: Findings
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    indices: dict[str, Kind] = field(default_factory=dict)
+    hidden: dict[str, str] = field(default_factory=dict)
+    params: list[Param] = field(default_factory=list)
+    lets: dict[str, Let] = field(default_factory=dict)
+    tensor_kinds: dict[str, Kind] = field(default_factory=dict)
+    families: dict[str, Family] = field(default_factory=dict)
+
+    def run(self) -> Signature | None:
+        self.read_indices()
+        self.read_params()
+        self.read_tensor_kinds()
+        self.read_lets()
+        presences = self.presences()
+        discriminants = self.discriminants(presences)
+        self.check_presences(presences, discriminants)
+        self.families = check_families(self)
+        tensors = [self.tensor(decl, role, presences) for decl, role in self.declared()]
+        rules = [self.rule(text, discriminants) for text in self.entry.rules]
+        signature = Signature(
+            entry=self.entry,
+            operator=operator_name(
+                self.entry.op, "" if self.entry.family is None else self.entry.family.text
+            ),
+            kinds=self.kinds,
+            indices=self.indices,
+            params=tuple(self.params),
+            construction=_of_role(tensors, Role.CONSTRUCTION),
+            inputs=_of_role(tensors, Role.INPUT),
+            outputs=_of_role(tensors, Role.OUTPUT),
+            lets=tuple(self.lets.values()),
+            rules=tuple(rule for rule in rules if rule is not None),
+            families=self.families,
+            combos=self.combos(),
+            adts=self.adts,
+        )
+        check_effects(self, signature, discriminants)
+        self.check_order()
+        self.check_device()
+        return signature
+
+    # --- reporting ----------------------------------------------------------------------------
+
+    def report(
+        self, code: Code, span: Span, path: str, message: str, help: str = ""
+    ) -> None:
+        self.findings.add(code, span, message, op=self.entry.op, field=path, help=help)
+
+    def report_text(self, error: ExprError, text: Text, path: str) -> None:
+        self.report(
+            _FAULTS[error.fault],
+            text.place(error.at),
+            path,
+            f"{path.rpartition('.')[2]} {text.text!r}: {error.message}",
+            error.help,
+        )
+
+    # --- names --------------------------------------------------------------------------------
+
+    def scope(self, *, opaque: bool = False, extra: Mapping[str, Kind] | None = None) -> Scope:
+        kinds = {**self.kinds, **self.tensor_kinds, **(extra or {})}
+        fields = {name: adt.fields for name, adt in self.adts.items()}
+        return Scope(kinds, fields, hidden=self.hidden, opaque=opaque)
+
+    def read_indices(self) -> None:
+        for decl in self.entry.forall:
+            try:
+                kind = parse_forall_kind(decl.kind.text)
+            except ExprError as error:
+                self.report_text(error, decl.kind, f"signature.forall.{decl.name}")
+                continue
+            self.indices[decl.name.text] = kind
+            if isinstance(kind, SeqKind):
+                self.hidden[decl.name.text] = (
+                    f"{decl.name} is a Seq[Int] index, which is only a generator argument"
+                )
+            else:
+                self.kinds[decl.name.text] = kind
+
+    def constructors(self) -> dict[str, tuple[str, ...]]:
+        return {
+            name: tuple(item.name for item in adt.constructors) for name, adt in self.adts.items()
+        }
+
+    def read_params(self) -> None:
+        adts = self.constructors()
+        for decl in self.entry.params:
+            if decl.tensor is not None or decl.type is None:
+                continue
+            path = f"signature.params.{decl.name}"
+            try:
+                type_ = parse_type(decl.type.text, adts)
+            except ExprError as error:
+                self.report_text(error, decl.type, f"{path}.type")
+                continue
+            kind = kind_of_type(type_, adts)
+            self.kinds[decl.name.text] = kind
+            self.params.append(
+                Param(
+                    decl.name.text,
+                    type_,
+                    kind,
+                    self.default(decl, type_, path),
+                    decl.kw_only,
+                    decl.name,
+                )
+            )
+
+    def default(self, decl: ParamDecl, type_: ParamType, path: str) -> Any:
+        if decl.default is None:
+            return MISSING
+        try:
+            return read_value(decl.default, type_, self.adts)
+        except ValueError as error:
+            self.report(
+                codes.BAD_DEFAULT, decl.default.span, f"{path}.default", f"default {error}"
+            )
+            return MISSING
+
+    def declared(self) -> Iterable[tuple[TensorDecl, Role]]:
+        for decl in self.entry.params:
+            if decl.tensor is not None:
+                yield decl.tensor, Role.CONSTRUCTION
+        for tensor in self.entry.inputs:
+            yield tensor, Role.INPUT
+        for tensor in self.entry.outputs:
+            yield tensor, Role.OUTPUT
+
+    def read_tensor_kinds(self) -> None:
+        for decl, role in self.declared():
+            optional = decl.optional is not False and role is not Role.OUTPUT
+            self.tensor_kinds[decl.name.text] = MaybeKind(TENSOR) if optional else TENSOR
+            if decl.buffer is not None:
+                self.tensor_kinds["out"] = MaybeKind(TENSOR)
+
+    # --- expressions --------------------------------------------------------------------------
+
+    def expression(
+        self, text: Text, path: str, scope: Scope, expected: Kind | None = None
+    ) -> tuple[Expr, Kind] | None:
+        """A parsed expression and its kind, or None with a finding."""
+        try:
+            expr = parse_expression(text.text)
+            kind = infer(expr, scope)
+        except ExprError as error:
+            self.report_text(error, text, path)
+            return None
+        if expected is not None and not fits(kind, expected):
+            self.report(
+                codes.WRONG_KIND, text.span, path, f"{expr} must be a {expected}, got {kind}"
+            )
+            return None
+        return expr, kind
+
+    def read_lets(self) -> None:
+        """Kinds of lets in the order of their dependencies, whatever order they stand in."""
+        pending = {decl.name.text: decl for decl in self.entry.lets}
+        trees: dict[str, frozenset[str]] = {}
+        for decl in self.entry.lets:
+            try:
+                trees[decl.name.text] = free_names(parse_expression(decl.expr.text))
+            except ExprError as error:
+                self.report_text(error, decl.expr, f"signature.let.{decl.name}")
+                del pending[decl.name.text]
+        while pending:
+            ready = sorted(name for name in pending if not trees[name] & pending.keys())
+            if not ready:
+                for name in sorted(pending):
+                    decl = pending[name]
+                    others = ", ".join(sorted(trees[name] & pending.keys()))
+                    self.report(
+                        codes.CYCLE,
+                        decl.expr.span,
+                        f"signature.let.{name}",
+                        f"let {name} must not depend on itself, got a circle through {others}",
+                    )
+                return
+            for name in ready:
+                self.read_let(name, pending.pop(name).expr)
+
+    def read_let(self, name: str, text: Text) -> None:
+        path = f"signature.let.{name}"
+        found = self.expression(text, path, self.scope())
+        if found is None:
+            return
+        expr, kind = found
+        if isinstance(kind, FloatKind | NumberKind | OpaqueKind) or kind == TENSOR:
+            self.report(
+                codes.WRONG_KIND, text.span, path, f"let {name} must be a Dim or a value, got {kind}"
+            )
+            return
+        self.lets[name] = Let(name, expr, kind, text)
+        self.kinds[name] = kind
+
+    def rule(self, text: Text, discriminants: Discriminants) -> Rule | None:
+        found = self.expression(text, "signature.shape_rules", self.scope(opaque=True))
+        if found is None:
+            return None
+        expr, kind = found
+        if not isinstance(kind, BoolKind):
+            self.report(
+                codes.WRONG_KIND,
+                text.span,
+                "signature.shape_rules",
+                f"a refinement must be a Bool, {expr} is {kind}",
+            )
+            return None
+        return Rule(expr, discriminants.reads(expr)[1], text)
+
+    # --- presence -----------------------------------------------------------------------------
+
+    def presences(self) -> dict[str, Expr]:
+        """The condition under which each optional or nullable tensor is there."""
+        result: dict[str, Expr] = {}
+        for decl, role in self.declared():
+            name = decl.name.text
+            declared = decl.nullable if role is Role.OUTPUT else decl.optional
+            if declared is True:
+                result[name] = Present(name)
+            elif isinstance(declared, Text):
+                path = f"signature.{'outputs' if role is Role.OUTPUT else 'inputs'}.{name}"
+                field_name = "nullable" if role is Role.OUTPUT else "optional"
+                found = self.expression(
+                    declared, f"{path}.{field_name}", self.scope(), BoolKind()
+                )
+                # A broken condition was reported; the tensor still counts as optional.
+                result[name] = Present(name) if found is None else found[0]
+        if any(decl.buffer is not None for decl in self.entry.outputs):
+            result["out"] = Present("out")
+        return result
+
+    def discriminants(self, presences: Mapping[str, Expr]) -> Discriminants:
+        params = {param.name: param.kind for param in self.params}
+        lets = {name: let.expr for name, let in self.lets.items()}
+        return Discriminants({**params}, presences, lets, self.adts)
+
+    def check_presences(
+        self, presences: Mapping[str, Expr], discriminants: Discriminants
+    ) -> None:
+        for decl, role in self.declared():
+            text = decl.nullable if role is Role.OUTPUT else decl.optional
+            if not isinstance(text, Text):
+                continue
+            condition = presences[decl.name.text]
+            if decl.name.text in free_names(condition) and condition != Present(decl.name.text):
+                self.report(
+                    codes.CYCLE,
+                    text.span,
+                    decl.name.text,
+                    f"the presence of {decl.name} must not depend on itself",
+                )
+            elif free_names(condition) & self.lets.keys() or not discriminants.reads(condition)[1]:
+                self.report(
+                    codes.BAD_PRESENCE,
+                    text.span,
+                    decl.name.text,
+                    f"the presence of {decl.name} must be built from Bool and enum parameters, ADT"
+                    f" tags and finite fields, and present(...), got {condition}",
+                )
+
+    # --- tensors ------------------------------------------------------------------------------
+
+    def tensor(
+        self, decl: TensorDecl, role: Role, presences: Mapping[str, Expr]
+    ) -> Tensor | None:
+        group = {Role.INPUT: "inputs", Role.OUTPUT: "outputs", Role.CONSTRUCTION: "params"}[role]
+        path = f"signature.{group}.{decl.name}"
+        if decl.shape is None or decl.dtype is None:
+            return None
+        dtype = self.dtype(decl.dtype, f"{path}.dtype")
+        shape = self.shape(decl.shape, f"{path}.shape", self.scope())
+        if dtype is None or shape is None:
+            return None
+        return Tensor(
+            decl.name.text,
+            role,
+            dtype,
+            shape,
+            presences.get(decl.name.text),
+            self.written(decl, path),
+            decl,
+        )
+
+    def written(self, decl: TensorDecl, path: str) -> bool | Expr:
+        if not isinstance(decl.mutated, Text):
+            return decl.mutated
+        found = self.expression(decl.mutated, f"{path}.mutated", self.scope(), BoolKind())
+        return True if found is None else found[0]
+
+    def dtype(self, text: Text, path: str) -> Expr | None:
+        if text.text in DTYPES:
+            if not DTYPES[text.text].in_torch:
+                self.report(
+                    codes.NO_TORCH_DTYPE,
+                    text.span,
+                    path,
+                    f"{text.text} has no torch dtype, so the operator is skipped",
+                )
+            return Literal(text.text)
+        found = self.expression(text, path, self.scope())
+        if found is None:
+            return None
+        expr, kind = found
+        if not isinstance(kind, DTypeKind):
+            self.report(
+                codes.WRONG_KIND, text.span, path, f"a dtype must be a DType, {expr} is {kind}"
+            )
+            return None
+        return expr
+
+    def shape(self, text: Text, path: str, scope: Scope) -> ShapeTerm | None:
+        """A shape term whose axes, splices or family arguments have the right kinds."""
+        try:
+            term = parse_shape(text.text)
+            if isinstance(term, Axes):
+                for item in term.items:
+                    _check_axis(item.expr, isinstance(item, Axis), scope)
+                return term
+            return self.application(term.family, term, scope)
+        except ExprError as error:
+            self.report_text(error, text, path)
+            return None
+
+    def application(self, name: str, term: ShapeTerm, scope: Scope) -> ShapeTerm:
+        assert not isinstance(term, Axes)
+        family = self.families.get(name)
+        if family is None:
+            known = ", ".join(sorted(self.families)) or "none"
+            raise ExprError(f"{name} must be a type family, known are {known}", 0, fault="name")
+        if len(term.args) != len(family.formals):
+            raise ExprError(
+                f"{name} takes {len(family.formals)} arguments, got {len(term.args)}",
+                0,
+                fault="function",
+            )
+        for (formal, expected), arg in zip(family.formals, term.args, strict=True):
+            kind = infer(arg, scope)
+            if not fits(kind, expected) and not (fits(kind, INT) and expected == DIM):
+                raise ExprError(
+                    f"{name} takes a {expected} as {formal}, {arg} is {kind}", arg.at, fault="kind"
+                )
+        return term
+
+    # --- dtype_combos -------------------------------------------------------------------------
+
+    def combos(self) -> tuple[tuple[tuple[str, str], ...], ...]:
+        path = "signature.dtype_combos"
+        rows: list[tuple[tuple[str, str], ...]] = []
+        names: tuple[str, ...] | None = None
+        for combo in self.entry.combos:
+            keys = tuple(sorted(name.text for name, _ in combo.items))
+            if names is not None and keys != names:
+                self.report(
+                    codes.BAD_COMBO,
+                    combo.span,
+                    path,
+                    f"every row must have the keys {', '.join(names)}, got {', '.join(keys)}",
+                )
+                continue
+            names = keys
+            for name, value in combo.items:
+                kinds = members_of(self.kinds.get(name.text, TENSOR))
+                sets = [kind for kind in kinds if isinstance(kind, DTypeKind)]
+                if not sets:
+                    self.report(
+                        codes.BAD_COMBO,
+                        name.span,
+                        path,
+                        f"{name} must be a DType index or a dtype parameter",
+                    )
+                elif not any(value.text in kind.names for kind in sets):
+                    self.report(
+                        codes.BAD_COMBO,
+                        value.span,
+                        path,
+                        f"{name} must be in {sets[0]}, got {value}",
+                    )
+            row = tuple(sorted((name.text, value.text) for name, value in combo.items))
+            if row in rows:
+                self.report(codes.BAD_COMBO, combo.span, path, "rows must be distinct")
+            rows.append(row)
+        return tuple(rows)
+
+    # --- order and device ---------------------------------------------------------------------
+
+    def check_order(self) -> None:
+        seen_default = seen_keyword = False
+        for decl in self.entry.params:
+            keyword = decl.kw_only
+            has_default = decl.default is not None
+            if decl.tensor is not None:
+                has_default, keyword = decl.tensor.optional is not False, False
+            if not keyword and seen_keyword:
+                self.order(decl.name, "params", "a kw_only parameter")
+            if not keyword and not has_default and seen_default:
+                self.order(decl.name, "params", "a parameter with a default")
+            seen_keyword |= keyword
+            seen_default |= has_default and not keyword
+        seen_optional = seen_keyword = False
+        for tensor in self.entry.inputs:
+            optional = tensor.optional is not False
+            buffer = tensor.mutated is True and tensor.write_only
+            if tensor.kw_only and not optional and not buffer:
+                self.report(
+                    codes.BAD_ORDER,
+                    tensor.name.span,
+                    f"signature.inputs.{tensor.name}",
+                    f"{tensor.name} must be optional to be kw_only",
+                )
+            if not tensor.kw_only and seen_keyword:
+                self.order(tensor.name, "inputs", "a kw_only input")
+            if not tensor.kw_only and not optional and seen_optional:
+                self.order(tensor.name, "inputs", "an optional input")
+            seen_optional |= optional
+            seen_keyword |= tensor.kw_only
+
+    def order(self, name: Text, group: str, after: str) -> None:
+        self.report(
+            codes.BAD_ORDER,
+            name.span,
+            f"signature.{group}.{name}",
+            f"{name} must stand before {after}",
+        )
+
+    def check_device(self) -> None:
+        device = next((param for param in self.params if param.name == "device"), None)
+        if device is None:
+            return
+        words = {item.word for item in alternatives(device.type) if isinstance(item, WordType)}
+        if "torch.device" in words and self.entry.inputs:
+            self.report(
+                codes.MISPLACED,
+                device.text.span,
+                "signature.params.device",
+                "device must not be a parameter of an op with call-time tensors, whose device is theirs",
+            )
+
+
+def _of_role(tensors: list[Tensor | None], role: Role) -> tuple[Tensor, ...]:
+    return tuple(tensor for tensor in tensors if tensor is not None and tensor.role is role)
+
+
+def _check_axis(expr: Expr, single: bool, scope: Scope) -> None:
+    kind = infer(expr, scope)
+    if single:
+        if not fits(kind, INT):
+            raise ExprError(f"an axis must be an integer, {expr} is {kind}", expr.at, fault="kind")
+        return
+    if kind != SHAPE and not (is_sequence(kind) and fits(item_kind(kind), INT)):
+        what = f"{expr} is {kind}"
+        raise ExprError(f"a splice must be a Shape or a list of ints, {what}", expr.at, fault="kind")

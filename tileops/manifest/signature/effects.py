@@ -1,0 +1,193 @@
+"""Effects: what an operator writes, and the branches that its overloads follow (table 9).
+
+In: a checked signature and its discriminants. Out: findings about illegal declarations, and one
+`EffectBranch` per set of tensors that some accepted call writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tileops.diagnostics import codes
+from tileops.manifest.language.syntax import Expr, names_in
+from tileops.manifest.signature.model import Signature, Tensor
+from tileops.manifest.signature.points import Discriminants, Point, all_points
+
+if TYPE_CHECKING:
+    from tileops.manifest.signature.check import Checker
+
+
+@dataclass(frozen=True, slots=True)
+class EffectBranch:
+    """One overload: what it writes, whether it takes `out`, what it returns.
+
+    `nullable` are the returned outputs that may be None; only a branch that writes nothing has any.
+    """
+
+    name: str
+    written: tuple[str, ...]
+    out: bool
+    returns: tuple[str, ...]
+    nullable: frozenset[str]
+
+
+def condition_of(tensor: Tensor) -> Expr | bool:
+    """When the operator writes an input: never, always, or under a condition."""
+    if tensor.written is True and tensor.presence is not None:
+        return tensor.presence
+    return tensor.written
+
+
+def check_effects(checker: Checker, signature: Signature, discriminants: Discriminants) -> None:
+    """Reports effect declarations that exclude each other or name the wrong thing."""
+    writable = {tensor.name: tensor for tensor in signature.inputs if tensor.written is not False}
+    for tensor in signature.inputs:
+        path = f"signature.inputs.{tensor.name}"
+        span = tensor.decl.name.span
+        if tensor.decl.write_only and tensor.written is not True:
+            checker.report(
+                codes.BAD_EFFECT, span, path, f"{tensor.name} must be mutated: true to be write_only"
+            )
+        if tensor.decl.write_only and tensor.presence is not None:
+            checker.report(
+                codes.BAD_EFFECT, span, path, f"{tensor.name} must be required to be write_only"
+            )
+        condition = tensor.written
+        if not isinstance(condition, bool) and (
+            not discriminants.reads(condition)[1] or names_in(condition) & checker.lets.keys()
+        ):
+            checker.report(
+                codes.BAD_EFFECT,
+                span,
+                f"{path}.mutated",
+                f"mutated of {tensor.name} must read discriminants only, got {condition}",
+            )
+    buffers = [tensor for tensor in signature.outputs if tensor.decl.buffer is not None]
+    for tensor in signature.outputs:
+        _check_output(checker, tensor, writable)
+    for tensor in buffers[1:]:
+        checker.report(
+            codes.BAD_EFFECT,
+            tensor.decl.name.span,
+            f"signature.outputs.{tensor.name}.buffer",
+            f"at most one output may be a buffer, {buffers[0].name} is one already",
+        )
+    if not signature.outputs and not writable and not checker.entry.outputs:
+        checker.report(
+            codes.BAD_EFFECT,
+            checker.entry.name.span,
+            "signature.outputs",
+            f"{checker.entry.op} must return or write a tensor",
+        )
+
+
+def _check_output(checker: Checker, tensor: Tensor, writable: dict[str, Tensor]) -> None:
+    path = f"signature.outputs.{tensor.name}"
+    buffer, alias = tensor.decl.buffer, tensor.decl.alias
+    if buffer is not None and buffer.text != "out":
+        checker.report(
+            codes.BAD_EFFECT, buffer.span, f"{path}.buffer", f"buffer must be out, got {buffer}"
+        )
+    if alias is not None:
+        if buffer is not None:
+            checker.report(
+                codes.BAD_EFFECT, alias.span, f"{path}.alias", "alias and buffer exclude each other"
+            )
+        if alias.text not in writable:
+            known = ", ".join(sorted(writable)) or "none"
+            checker.report(
+                codes.BAD_EFFECT,
+                alias.span,
+                f"{path}.alias",
+                f"alias must name an input that can be written ({known}), got {alias}",
+            )
+
+
+def effect_branches(
+    signature: Signature, discriminants: Discriminants
+) -> tuple[EffectBranch, ...]:
+    """The overloads of the operator, `default` first."""
+    conditions = {tensor.name: condition_of(tensor) for tensor in signature.inputs}
+    always = tuple(name for name, condition in conditions.items() if condition is True)
+    open_ = {name: item for name, item in conditions.items() if not isinstance(item, bool)}
+    nullable = {
+        tensor.name: tensor.presence
+        for tensor in signature.outputs
+        if tensor.presence is not None
+    }
+    points = _accepted_points(signature, discriminants, [*open_.values(), *nullable.values()])
+    sets: dict[tuple[str, ...], list[Point]] = {(): []}
+    for point in points:
+        written = tuple(name for name, item in open_.items() if discriminants.truth(item, point))
+        sets.setdefault(written, []).append(point)
+    branches: list[EffectBranch] = []
+    for conditional, where in sets.items():
+        written = tuple(name for name in conditions if name in always or name in conditional)
+        for out in (False, True) if signature.buffer is not None else (False,):
+            branches += _overloads(signature, discriminants, conditional, written, out, where)
+    return tuple(sorted(branches, key=lambda branch: (branch.name != "default",)))
+
+
+def _accepted_points(
+    signature: Signature, discriminants: Discriminants, conditions: list[Expr]
+) -> list[dict[str, object]]:
+    """The points over the variables that effects read, less those that no call has."""
+    names: set[str] = set()
+    for condition in conditions:
+        names |= discriminants.reads(condition)[0]
+    domains = [rule.expr for rule in signature.rules if rule.domain]
+    # A restriction that shares a variable may rule a combination out.
+    grown = True
+    while grown:
+        grown = False
+        for expr in domains:
+            reads = discriminants.reads(expr)[0]
+            if reads & names and not reads <= names:
+                names |= reads
+                grown = True
+    variables = tuple(discriminants.variables[name] for name in sorted(names))
+    return [
+        point
+        for point in all_points(variables)
+        if all(discriminants.truth(expr, point) is not False for expr in domains)
+    ]
+
+
+def _overloads(
+    signature: Signature,
+    discriminants: Discriminants,
+    conditional: tuple[str, ...],
+    written: tuple[str, ...],
+    out: bool,
+    points: list[Point],
+) -> list[EffectBranch]:
+    buffer = signature.buffer
+    candidates = [
+        tensor
+        for tensor in signature.outputs
+        if not (out and tensor is buffer)
+        and not (tensor.decl.alias is not None and tensor.decl.alias.text in written)
+    ]
+    name = "_".join((*(("writes", *conditional) if conditional else ()), *(("out",) if out else ())))
+    name = name or "default"
+    optional = frozenset(tensor.name for tensor in candidates if tensor.presence is not None)
+    if not written and not out:
+        returns = tuple(tensor.name for tensor in candidates)
+        return [EffectBranch(name, (), False, returns, optional)]
+    branches: dict[tuple[str, ...], EffectBranch] = {}
+    for point in points or [{}]:
+        returns = tuple(
+            tensor.name
+            for tensor in candidates
+            if tensor.presence is None or discriminants.truth(tensor.presence, point)
+        )
+        absent = [tensor.name for tensor in candidates if tensor.name not in returns]
+        suffix = f"_without_{'_'.join(absent)}" if absent else ""
+        branches.setdefault(
+            returns, EffectBranch(f"{name}{suffix}", written, out, returns, frozenset())
+        )
+    if len(branches) == 1:
+        ((returns, only),) = branches.items()
+        return [EffectBranch(name, only.written, out, returns, frozenset())]
+    return list(branches.values())

@@ -1,0 +1,315 @@
+"""Type families: formals, match, cases; exhaustive and disjoint over the values accepted.
+
+In: the checker of an entry. Out: the families whose declarations are sound. Coverage is judged per
+family over the finite values of what it matches, `uncovered`; which of those values an entry
+accepts is known only with its domain restrictions, so `plan` asks for it there.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tileops.diagnostics import codes
+from tileops.manifest.adt import ADT, ADTValue
+from tileops.manifest.entry import CaseDecl, FamilyDecl
+from tileops.manifest.language.infer import Scope, infer, narrow
+from tileops.manifest.language.kinds import (
+    BOOL,
+    ADTKind,
+    BoolKind,
+    EnumKind,
+    Kind,
+    MaybeKind,
+    NoneKind,
+    members_of,
+)
+from tileops.manifest.language.parse import ExprError, parse_expression
+from tileops.manifest.language.syntax import (
+    Compare,
+    Expr,
+    Field,
+    Literal,
+    Name,
+    Not,
+    Present,
+)
+from tileops.manifest.language.types import kind_of_type, parse_forall_kind, parse_type
+from tileops.manifest.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from tileops.manifest.signature.model import Case, Family, Pattern
+from tileops.manifest.signature.points import variable_values
+
+if TYPE_CHECKING:
+    from tileops.manifest.signature.check import Checker
+
+
+def check_families(checker: Checker) -> dict[str, Family]:
+    """Every family of the entry that is well formed, in an order in which references resolve."""
+    pending = {decl.name.text: decl for decl in checker.entry.types}
+    references = {name: set(_applied(decl)) & pending.keys() for name, decl in pending.items()}
+    done: dict[str, Family] = {}
+    while pending:
+        ready = [name for name in pending if not references[name] & pending.keys()]
+        if not ready:
+            for name in sorted(pending):
+                others = ", ".join(sorted(references[name] & pending.keys()))
+                checker.report(
+                    codes.CYCLE,
+                    pending[name].name.span,
+                    f"signature.types.{name}",
+                    f"type family {name} must not refer to itself, got a circle through {others}",
+                )
+            break
+        for name in ready:
+            checker.families = done
+            family = _Reader(checker, pending.pop(name)).family()
+            if family is not None:
+                done[name] = family
+    used = {name for decl in checker.entry.types for name in _applied(decl)}
+    for tensor, _ in checker.declared():
+        if tensor.shape is not None:
+            used.add(tensor.shape.text.partition("[")[0].strip())
+    for decl in checker.entry.types:
+        if decl.name.text not in used:
+            checker.report(
+                codes.BAD_FAMILY,
+                decl.name.span,
+                f"signature.types.{decl.name}",
+                f"type family {decl.name} must be applied by a shape",
+            )
+    return done
+
+
+def _applied(decl: FamilyDecl) -> Iterator[str]:
+    for case in decl.cases:
+        head = case.shape.text.partition("[")[0].strip()
+        if head:
+            yield head
+
+
+class _Reader:
+    """One family's declaration."""
+
+    def __init__(self, checker: Checker, decl: FamilyDecl) -> None:
+        self.checker = checker
+        self.decl = decl
+        self.path = f"signature.types.{decl.name}"
+
+    def bad(self, node: Node, message: str, field: str = "") -> None:
+        path = f"{self.path}.{field}" if field else self.path
+        self.checker.report(codes.BAD_FAMILY, node.span, path, f"{self.decl.name}: {message}")
+
+    def family(self) -> Family | None:
+        formals = self.formals()
+        if formals is None:
+            return None
+        scope = Scope(
+            dict(formals), {name: adt.fields for name, adt in self.checker.adts.items()}
+        )
+        match = self.match(scope)
+        if match is None:
+            return None
+        kinds = [infer(expr, scope) for expr in match]
+        cases: list[Case] = []
+        for decl in self.decl.cases:
+            patterns = self.patterns(decl.when, kinds)
+            if patterns is None:
+                return None
+            case = self.case(decl, patterns, match, scope)
+            if case is None:
+                return None
+            cases.append(case)
+        family = Family(self.decl.name.text, formals, match, tuple(cases))
+        self.check_disjoint(family, kinds)
+        return family
+
+    def formals(self) -> tuple[tuple[str, Kind], ...] | None:
+        adts = self.checker.constructors()
+        result: list[tuple[str, Kind]] = []
+        for name, text in self.decl.params:
+            try:
+                if text.text == "Bool":
+                    kind: Kind = BOOL
+                elif text.text.startswith(("Dim", "Shape", "DType", "Seq")):
+                    kind = parse_forall_kind(text.text)
+                else:
+                    known = text.text.replace("Int", "int") if text.text == "Int" else text.text
+                    kind = kind_of_type(parse_type(known, adts), adts)
+            except ExprError as error:
+                self.checker.report_text(error, text, f"{self.path}.params.{name}")
+                return None
+            result.append((name.text, kind))
+        return tuple(result)
+
+    def match(self, scope: Scope) -> tuple[Expr, ...] | None:
+        result: list[Expr] = []
+        for text in self.decl.match:
+            try:
+                expr = parse_expression(text.text)
+                infer(expr, scope)
+            except ExprError as error:
+                self.checker.report_text(error, text, f"{self.path}.match")
+                return None
+            kind = infer(expr, scope)
+            finite = isinstance(expr, Name | Present | Field) and isinstance(
+                kind, BoolKind | EnumKind | ADTKind
+            )
+            if not finite and not (isinstance(kind, MaybeKind) and _is_finite(kind.item)):
+                self.bad(
+                    text.node,
+                    f"match takes a Bool, an enum, an ADT or present(...), {expr} is {kind}",
+                    "match",
+                )
+                return None
+            result.append(expr)
+        return tuple(result)
+
+    def patterns(self, node: Node, kinds: list[Kind]) -> tuple[Pattern, ...] | None:
+        if self.decl.tuple_match:
+            if not isinstance(node, SequenceNode) or len(node.items) != len(kinds):
+                self.bad(node, f"when must be a list of {len(kinds)} values", "cases")
+                return None
+            parts = node.items
+        else:
+            parts = (node,)
+        found = [self.pattern(part, kind) for part, kind in zip(parts, kinds, strict=True)]
+        if any(pattern is None for pattern in found):
+            return None
+        return tuple(pattern for pattern in found if pattern is not None)
+
+    def pattern(self, node: Node, kind: Kind) -> Pattern | None:
+        if isinstance(node, ScalarNode):
+            if node.value == "_":
+                return Pattern(anything=True)
+            values = _finite_values(kind, self.checker.adts)
+            if not any(type(node.value) is type(v) and node.value == v for v in values):
+                self.bad(node, f"when must be a value of {kind}, got {node.value!r}", "cases")
+                return None
+            return Pattern(node.value)
+        inner = kind.item if isinstance(kind, MaybeKind) else kind
+        if isinstance(node, MappingNode) and len(node.entries) == 1 and isinstance(inner, ADTKind):
+            key, value = node.entries[0]
+            return self.constructor(key, value, self.checker.adts[inner.name])
+        self.bad(node, f"when must be a value of {kind}", "cases")
+        return None
+
+    def constructor(self, key: ScalarNode, value: Node, adt: ADT) -> Pattern | None:
+        constructor = adt.constructor(str(key.value))
+        if constructor is None:
+            self.bad(key, f"{key.value} must be a constructor of {adt.name}", "cases")
+            return None
+        if isinstance(value, ScalarNode) and value.value in ("_", None):
+            return Pattern(constructor=constructor.name)
+        if not isinstance(value, MappingNode):
+            self.bad(value, "a constructor matches _ or a mapping of finite fields", "cases")
+            return None
+        fields: list[tuple[str, Any]] = []
+        for name, item in value.entries:
+            if name.value not in constructor.finite_fields or not isinstance(item, ScalarNode):
+                self.bad(name, f"{name.text} must be a finite field of {constructor.name}", "cases")
+                return None
+            if item.value == "_":
+                continue
+            values = _finite_values(constructor.fields[str(name.value)], self.checker.adts)
+            if item.value not in values:
+                self.bad(item, f"{name.text} never is {item.value!r}", "cases")
+                return None
+            fields.append((str(name.value), item.value))
+        return Pattern(constructor=constructor.name, fields=tuple(sorted(fields)))
+
+    def case(
+        self, decl: CaseDecl, patterns: tuple[Pattern, ...], match: tuple[Expr, ...], scope: Scope
+    ) -> Case | None:
+        for pattern, expr in zip(patterns, match, strict=True):
+            for condition, truth in pattern_conditions(pattern, expr):
+                scope = narrow(condition, scope, truth)
+        term = self.checker.shape(decl.shape, f"{self.path}.cases", scope)
+        if term is None:
+            return None
+        return Case(patterns, term, decl.shape)
+
+    def check_disjoint(self, family: Family, kinds: list[Kind]) -> None:
+        taken: dict[tuple[Any, ...], int] = {}
+        options = [_finite_values(kind, self.checker.adts) for kind in kinds]
+        reported: set[int] = set()
+        for values in itertools.product(*options):
+            for at, case in enumerate(family.cases):
+                if not matches(case, values):
+                    continue
+                first = taken.setdefault(values, at)
+                if first != at and at not in reported:
+                    reported.add(at)
+                    self.checker.report(
+                        codes.OVERLAPPING_CASE,
+                        self.decl.cases[at].when.span,
+                        f"{self.path}.cases",
+                        f"{family.name}: cases must be disjoint, {_show(values)} is taken by case"
+                        f" {first + 1} as well",
+                    )
+
+
+def _is_finite(kind: Kind) -> bool:
+    return isinstance(kind, BoolKind | EnumKind | ADTKind)
+
+
+def _finite_values(kind: Kind, adts: Mapping[str, ADT]) -> tuple[Any, ...]:
+    values: list[Any] = []
+    for member in members_of(kind):
+        if isinstance(member, NoneKind):
+            values.append(None)
+        elif _is_finite(member):
+            values += variable_values(member, adts)
+    return tuple(values)
+
+
+def matches(case: Case, values: tuple[Any, ...]) -> bool:
+    """Whether a case takes these values of what its family matches."""
+    return all(
+        _matches(pattern, value) for pattern, value in zip(case.patterns, values, strict=True)
+    )
+
+
+def _matches(pattern: Pattern, value: Any) -> bool:
+    if pattern.anything:
+        return True
+    if pattern.constructor:
+        return (
+            isinstance(value, ADTValue)
+            and value.kind == pattern.constructor
+            and all(value.fields.get(name) == wanted for name, wanted in pattern.fields)
+        )
+    return type(value) is type(pattern.value) and value == pattern.value
+
+
+def _show(values: tuple[Any, ...]) -> str:
+    return repr(values[0]) if len(values) == 1 else repr(values)
+
+
+def pattern_conditions(pattern: Pattern, expr: Expr) -> list[tuple[Expr, bool]]:
+    """A pattern as conditions on what it matches, each with the truth it must have."""
+    if pattern.anything:
+        return []
+    if pattern.constructor:
+        assert isinstance(expr, Name)
+        result: list[tuple[Expr, bool]] = [
+            (Compare(Field(expr.id, "kind"), ("==",), (Literal(pattern.constructor),)), True)
+        ]
+        for name, value in pattern.fields:
+            result += _equals(Field(expr.id, name), value)
+        return result
+    return _equals(expr, pattern.value)
+
+
+def _equals(expr: Expr, value: Any) -> list[tuple[Expr, bool]]:
+    if value is None:
+        assert isinstance(expr, Name)
+        return [(Present(expr.id), False)]
+    if isinstance(value, bool):
+        return [(expr, value)]
+    return [(Compare(expr, ("==",), (Literal(value),)), True)]
+
+
+def conjunction(conditions: list[tuple[Expr, bool]]) -> list[Expr]:
+    """Conditions with their truths as plain conditions."""
+    return [expr if truth else Not(expr) for expr, truth in conditions]
