@@ -21,7 +21,8 @@ from tileops.manifest.language.types import (
     WordType,
     alternatives,
 )
-from tileops.manifest.signature.model import Param, Role as TensorRole, Signature
+from tileops.manifest.signature.model import Param, Signature
+from tileops.manifest.signature.model import Role as TensorRole
 from tileops.manifest.signature.steps import (
     AxisStep,
     ComboStep,

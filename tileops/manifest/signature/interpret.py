@@ -22,7 +22,6 @@ from tileops.manifest.signature.steps import (
     DTypeStep,
     EmitStep,
     LetStep,
-    Mode,
     ParamStep,
     Place,
     PlacementStep,
