@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tileops._version import __version__
-from tileops.cli import doctor, list_ops, show
+from tileops.cli import cases, doctor, list_ops, show
 from tileops.cli.errors import USAGE, CommandError, unknown
 
 __all__ = ["main"]
 
-VERBS = (list_ops, show, doctor)
+VERBS = (list_ops, show, cases, doctor)
 
 # What a shell reports for a process that these signals end.
 INTERRUPTED = 130
