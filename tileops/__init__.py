@@ -1,9 +1,40 @@
-"""Custom operators for torch.compile, declared once in YAML."""
+"""Custom operators for torch.compile, declared once in YAML.
 
+Importing the package registers every entry of its manifest as `torch.ops.tileops.<operator>`.
+Without torch, or in a static process, only the torch-free parts are there.
+"""
+
+import importlib.util
 import logging
+from typing import Any
 
 from tileops._version import __version__
+from tileops.static import is_static
+
+__all__ = [
+    "CallError",
+    "__version__",
+    "record_implementations",
+    "register_target",
+    "registry",
+    "use_target",
+]
 
 logging.getLogger("tileops").addHandler(logging.NullHandler())
 
-__all__ = ["__version__"]
+if not is_static() and importlib.util.find_spec("torch") is not None:
+    from tileops.runtime.errors import CallError
+    from tileops.runtime.shipped import register
+    from tileops.runtime.targets import register_target, use_target
+
+    registry = register()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "record_implementations" and not is_static():
+        from tileops.runtime.dispatch import record_implementations
+
+        return record_implementations
+    if name in __all__:
+        raise AttributeError(f"tileops.{name} needs torch, and a process that is not static")
+    raise AttributeError(f"module 'tileops' has no attribute {name!r}")

@@ -28,9 +28,6 @@ from tileops.manifest.workload.check import cases
 from tileops.manifest.workload.instantiate import instantiate
 from tileops.manifest.workload.text import HEADER, record, summary
 
-NAME = "cases"
-HELP = "list the calls that the workload rows denote"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_spec_option(parser)

@@ -18,7 +18,7 @@ from tileops.manifest.decode import decode_entry
 from tileops.manifest.entry import Entry
 from tileops.manifest.files import TYPES_FILE, ManifestFile, display_name, family_files
 from tileops.manifest.naming import operator_name
-from tileops.manifest.source import parse_entry, parse_text, read_text, split_entries
+from tileops.manifest.source import parse_entry, parse_text, read_text
 
 
 @dataclass(slots=True)
@@ -136,8 +136,3 @@ class Located:
         if entry is not None:
             check_family(entry, self.file, findings)
         return entry
-
-
-def entry_lines(text: str) -> dict[str, tuple[int, int]]:
-    """The lines of every entry of a file; the whole file where they cannot be told apart."""
-    return split_entries(text) or {}

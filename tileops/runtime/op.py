@@ -1,10 +1,23 @@
-"""Operators as Python classes."""
+"""Operators as Python classes.
+
+In: a class statement with docstring, reference and kernels. Out: a class whose `__init__`,
+`forward`, `__call__` and `eval_roofline` follow from the manifest and are generated on first use
+(stub.py). Instances hold parameters and nothing of torch.ops, so that they pickle.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from tileops.runtime import stub
+from tileops.runtime.bound import Bound
+from tileops.runtime.boundary import Policy
+from tileops.runtime.errors import CallError
+from tileops.runtime.registry import Registry, default
+
+__all__ = ["Kernel", "Op", "Policy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +27,104 @@ class Kernel:
     path: str
 
 
+class _CompileOpNames:
+    """The operators that a compiled call of the class becomes; none where there is no boundary."""
+
+    def __get__(self, instance: Any, owner: type[Op]) -> tuple[str, ...]:
+        bound = owner.bound()
+        if bound.header.composite or not bound.header.takes_tensors:
+            return ()
+        return (f"{bound.namespace}::{bound.header.operator}",)
+
+
 class Op:
     """Base of every operator class; see the family packages."""
 
     reference: ClassVar[Callable[..., Any] | None] = None
     kernel_types: ClassVar[Mapping[str, Kernel]] = {}
+    policy: ClassVar[Policy] = Policy()
+    registry: ClassVar[Registry | None] = None
+    compile_op_names = _CompileOpNames()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "forward" in cls.__dict__ and "__call__" not in cls.__dict__:
+            cls.__call__ = Op.__call__  # type: ignore[method-assign]
+        for name in stub.GENERATED:
+            if name not in cls.__dict__ and not _written(cls, name):
+                setattr(cls, name, stub.Lazy(name))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """What a class with an `__init__` of its own calls: the generated one."""
+        stub.generated(type(self), "__init__")(self, *args, **kwargs)
+
+    @classmethod
+    def bound(cls) -> Bound:
+        """The registered operator behind the class."""
+        registry = cls.registry if cls.registry is not None else default()
+        for base in cls.__mro__:
+            if base is Op:
+                break
+            if base.__name__ in registry:
+                return registry.bound(base.__name__)
+        return registry.bound(cls.__name__)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the operator."""
+        return stub.generated(type(self), "forward")(self, *args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls `forward`."""
+        return self.forward(*args, **kwargs)
+
+    def eval_roofline(self) -> tuple[int, int]:
+        """(flops, bytes) of this instance's last completed eager call in this thread.
+
+        Compiled calls do not count. Errors: CallError before there was a call.
+        """
+        call = stub.last_call(self)
+        if call is None:
+            raise CallError(
+                f"{type(self).__name__}: eval_roofline needs a completed eager call of this "
+                "instance in this thread; compiled calls do not count"
+            )
+        return stub.price(self.bound(), call)
+
+    def parameters(self) -> dict[str, Any]:
+        """The construction parameters by name, `target` last."""
+        names = (*stub.parameter_names(type(self)), "target")
+        return {name: self.__dict__[name] for name in names if name in self.__dict__}
+
+    def __repr__(self) -> str:
+        given = self.parameters()
+        if given.get("target") is None:
+            given.pop("target", None)
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or stub.equal(self.parameters(), other.parameters())
+
+    def __hash__(self) -> int:
+        # Cheap, and right before __init__ too: Dynamo hashes an instance that it is about to make.
+        return hash(type(self))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != stub.LAST_CALLS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A compiled region must find real functions on the class.
+        stub.materialise(type(self))
+        self.__dict__.update(state)
+
+
+def _written(cls: type, name: str) -> bool:
+    """Whether a base between the class and Op writes the method by hand."""
+    for base in cls.__mro__[1:]:
+        if base is Op:
+            return False
+        found = base.__dict__.get(name)
+        if found is not None:
+            return not isinstance(found, stub.Lazy) and not hasattr(found, "generated_by_tileops")
+    return False

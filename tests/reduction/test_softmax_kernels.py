@@ -1,0 +1,139 @@
+"""The softmax kernels against the float64 reference, in the interpreter and on a GPU."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from tests.devices import DEVICES, gpu
+from tileops.reduction import SoftmaxFwdOp
+from tileops.testing.tolerance import assert_close
+from tileops.testing.values import poisoned, serve, stride_variants
+
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def check(x, dim: int | None = None, dtype=None, only=None) -> str:
+    out_dtype = dtype or x.dtype
+    y = poisoned(x.shape, out_dtype, x.device)
+    served = serve(SoftmaxFwdOp, [y], [x], {"dim": dim, "dtype": dtype}, only)
+    exact = SoftmaxFwdOp.reference(x.to(out_dtype).double(), dim=dim)
+    assert_close(y, exact, out_dtype, x.shape[dim if dim is not None else -1] if x.dim() else 1)
+    return served
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(5, 37), (1, 1), (301, 8), (2, 3, 64), (3, 1000), (64,), ()])
+def test_rows(device, dtype, shape) -> None:
+    x = (torch.randn(shape, device=device) * 5).to(dtype)
+    assert check(x) == "row"
+    assert check(x, -1) == "row"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(37, 5), (3, 100, 70), (2, 200, 3)])
+def test_columns(device, dtype, shape) -> None:
+    x = (torch.randn(shape, device=device) * 5).to(dtype)
+    assert check(x, -2) == "column"
+    assert check(x, 0) == "column"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dim", [0, 1, 2, 3])
+def test_strides(device, dim) -> None:
+    x = torch.randn(3, 2, 4, 10, device=device, dtype=torch.bfloat16)
+    for _how, view in stride_variants(x):
+        check(view, dim)
+    check(x[:, :1].expand(3, 5, 4, 10), dim)
+    check(x[..., :1], dim)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_size_one_axes_after_the_last_are_rows(device) -> None:
+    assert check(torch.randn(3, 40, 1, 1, device=device), 1) == "row"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("only", ["split_row", "long_row"])
+@pytest.mark.parametrize("length", [8192, 12289])
+def test_long_rows(device, only, length) -> None:
+    x = torch.randn(2, 3, length, device=device) * 5
+    check(x.bfloat16(), only=only)
+    check(x.transpose(0, 1), only=only)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    ("source", "dtype"),
+    [
+        (torch.float32, torch.float16),
+        (torch.float32, torch.bfloat16),
+        (torch.float16, torch.float32),
+        (torch.float32, torch.float64),
+    ],
+)
+def test_dtype_casts_first(device, source, dtype) -> None:
+    x = (torch.randn(4, 300, device=device) * 8).to(source)
+    if device == "cpu" and dtype == torch.bfloat16:
+        # Triton's interpreter truncates float32 to bfloat16 where GPUs round (seen on 3.9).
+        x = x.bfloat16().to(source)
+    check(x, dtype=dtype)
+    check(x, 0, dtype=dtype)
+    check(x, only="long_row", dtype=dtype)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf, 1e30])
+@pytest.mark.parametrize("only", ["row", "split_row", "long_row", "column"])
+def test_special_values(device, special, only) -> None:
+    x = torch.randn(4, 9000 if only != "column" else 100, device=device)
+    x[1] = special
+    x[2, 3] = special
+    x[3, : x.shape[1] // 2] = special
+    if only == "column":
+        check(x.t(), 0, only=only)
+        check(x.t().contiguous(), 0, only=only)
+    else:
+        check(x, only=only)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_offsets_past_two_to_the_31(device) -> None:
+    store = torch.empty(2**31 + 64, dtype=torch.bfloat16, device=device)
+    x = store.as_strided((2, 64), (2**31, 1))
+    x.copy_(torch.randn(2, 64, device=device))
+    check(x)
+    check(x, 0)
+    check(x, only="long_row")
+    check(x.t(), 0)
+
+
+@gpu
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [
+        ((1024, 4096), -1),
+        ((256, 32768), -1),
+        ((4, 102400), -1),
+        ((300, 50257), -1),
+        ((8, 2048, 1024), 1),
+        ((65536, 64), -1),
+    ],
+)
+def test_full_size(dtype, shape, dim) -> None:
+    check((torch.randn(shape, device="cuda") * 5).to(dtype), dim)
+
+
+@gpu
+def test_more_than_two_to_the_31_elements() -> None:
+    x = torch.randn(2**19 + 3, 4096, device="cuda", dtype=torch.bfloat16)
+    y = poisoned(x.shape, x.dtype, "cuda")
+    serve(SoftmaxFwdOp, [y], [x], {})
+    for rows in (slice(0, 64), slice(-64, None)):
+        assert_close(y[rows], torch.softmax(x[rows].double(), -1), torch.bfloat16, 4096)
+    assert not bool(y.isnan().any())

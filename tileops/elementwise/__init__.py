@@ -1,0 +1,90 @@
+"""Elementwise operators: unary, binary with broadcasting, gated, and tables made from nothing."""
+
+from __future__ import annotations
+
+from tileops.elementwise import reference
+from tileops.runtime.op import Kernel, Op
+
+__all__ = ["AddFwdOp", "GELUFwdOp", "SiLUAndMulFwdOp", "SinusoidalFwdOp"]
+
+
+class GELUFwdOp(Op):
+    """Gaussian error linear unit, exact or by its tanh approximation.
+
+    Shapes:
+        input: [*S]
+        output: [*S], of input's dtype
+
+    Computed in float32 (float64 for float64) and rounded once.
+
+    Errors: CallError when `approximate` is neither "none" nor "tanh".
+
+    Reference: torch.nn.functional.gelu
+    """
+
+    reference = staticmethod(reference.gelu)
+    kernel_types = {
+        "flat": Kernel("tileops.elementwise.unary:launch_gelu_flat"),
+        "tile": Kernel("tileops.elementwise.unary:launch_gelu_tile"),
+    }
+
+
+class AddFwdOp(Op):
+    """input + alpha * other, broadcast.
+
+    Shapes:
+        input: [*A]
+        other: [*B]
+        output: [*broadcast(A, B)], of the inputs' common dtype
+
+    As in torch: integers wrap around; booleans are or-ed, other counting only when alpha is not 0;
+    alpha must be an integer for integer tensors, may be a bool only for booleans, and must fit the
+    dtype. Half precision is added in float32 and rounded once.
+
+    Errors: CallError when the shapes do not broadcast or the dtypes or devices differ; RuntimeError
+    from torch.add for an alpha that breaks its rules.
+
+    Reference: torch.add
+    """
+
+    reference = staticmethod(reference.add)
+    kernel_types = {
+        "flat": Kernel("tileops.elementwise.binary:launch_add_flat"),
+        "tile": Kernel("tileops.elementwise.binary:launch_add_tile"),
+    }
+
+
+class SiLUAndMulFwdOp(Op):
+    """silu(first half) * second half, along the last axis.
+
+    Shapes:
+        input: [M, 2 * N]
+        output: [M, N], of input's dtype
+
+    Computed in float32 (float64 for float64) and rounded once.
+
+    Errors: CallError when the last axis is odd.
+
+    Reference: flashinfer.activation.silu_and_mul
+    """
+
+    reference = staticmethod(reference.silu_and_mul)
+    kernel_types = {"tile": Kernel("tileops.elementwise.gated:launch_silu_and_mul")}
+
+
+class SinusoidalFwdOp(Op):
+    """Position table of "Attention Is All You Need": sines on even columns, cosines on odd ones.
+
+    Shapes:
+        output: [seq_len, d_model], of out_dtype
+
+    output[p, c] is the sine (c even) or cosine (c odd) of p / 10000 ** (2 * (c // 2) / d_model),
+    right to out_dtype's precision at every position.
+
+    Errors: CallError when seq_len or d_model is negative.
+
+    Reference: the formula above
+    """
+
+    reference = staticmethod(reference.sinusoidal)
+    kernel_types = {"tile": Kernel("tileops.elementwise.generative:launch_sinusoidal")}

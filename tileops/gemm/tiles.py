@@ -1,0 +1,117 @@
+"""Which tile a GEMM launches with, by shape and capability.
+
+In: M, N, K, the GPU. Out: a Tile, or how often K is split. New measurements change the tables here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Capability = tuple[int, int] | None
+
+# Each split should have this much of K, or the second pass costs more than it brings.
+_SPLIT_LENGTH = 512
+_MOST_SPLITS = 32
+# Above this M the weights are no longer the only traffic and tiles fill the GPU by themselves.
+_SPLIT_ROWS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One program's share of the result, and how its loads are pipelined."""
+
+    block_m: int
+    block_n: int
+    block_k: int
+    warps: int
+    stages: int
+    group_m: int = 8
+
+    def count(self, m: int, n: int) -> int:
+        """Tiles that cover an M x N result."""
+        return ceil_div(m, self.block_m) * ceil_div(n, self.block_n)
+
+
+# (tile, share of the largest tile's throughput per multiprocessor when all are busy)
+_HOPPER_DESCRIPTOR = (
+    (Tile(128, 256, 64, warps=8, stages=3), 1.0),
+    (Tile(128, 128, 64, warps=8, stages=4), 0.85),
+    (Tile(64, 128, 64, warps=4, stages=4), 0.65),
+    (Tile(64, 64, 64, warps=4, stages=4), 0.45),
+)
+_HOPPER_POINTER = (
+    (Tile(128, 256, 64, warps=8, stages=3), 1.0),
+    (Tile(128, 128, 64, warps=8, stages=3), 0.85),
+    (Tile(64, 128, 64, warps=4, stages=4), 0.65),
+    (Tile(64, 64, 64, warps=4, stages=4), 0.45),
+)
+# At most 64 KiB of shared memory: every GPU of the generation has that much, sm_86 and sm_89 too.
+_AMPERE_POINTER = (
+    (Tile(128, 128, 32, warps=4, stages=4), 1.0),
+    (Tile(64, 128, 32, warps=4, stages=4), 0.8),
+    (Tile(64, 64, 32, warps=4, stages=4), 0.55),
+)
+# Single elements cannot be copied asynchronously: they pass through registers, which larger tiles
+# would spill.
+_SCALAR_LOADS = Tile(64, 64, 32, warps=4, stages=2)
+_INTERPRETER = Tile(32, 32, 32, warps=4, stages=2, group_m=2)
+
+
+def descriptor_tile(m: int, n: int, processors: int) -> Tile:
+    """The tile of the kernel that loads through tensor descriptors."""
+    return _cheapest(_HOPPER_DESCRIPTOR, m, n, processors)
+
+
+def pointer_tile(
+    m: int, n: int, processors: int, capability: Capability, vectors: bool = True
+) -> Tile:
+    """The tile of the kernel that loads through pointers; `vectors`: 16 bytes at a time."""
+    if capability is None:
+        return _INTERPRETER
+    if not vectors:
+        return _SCALAR_LOADS
+    wide_memory = capability[0] in (9, 10)
+    return _cheapest(_HOPPER_POINTER if wide_memory else _AMPERE_POINTER, m, n, processors)
+
+
+def split_tile(m: int, n: int, k: int, capability: Capability) -> Tile:
+    """The tile for few rows, where reading B is the work: deep loads, few columns a program."""
+    block_m = 16 if m <= 16 else 32 if m <= 32 else 64
+    if capability is None:
+        return Tile(block_m, 32, 32, warps=4, stages=2)
+    if capability[0] in (9, 10):
+        return Tile(block_m, 64, 128, warps=4, stages=4)
+    return Tile(block_m, 64, 64, warps=4, stages=4)
+
+
+def split_length(tile: Tile, m: int, n: int, k: int, processors: int) -> int:
+    """How much of K one program sums, a multiple of block_k; at least one block."""
+    blocks = max(1, ceil_div(k, tile.block_k))
+    wanted = max(1, 2 * processors // tile.count(m, n))
+    longest = max(1, k // _SPLIT_LENGTH)
+    splits = min(wanted, longest, _MOST_SPLITS, blocks)
+    return ceil_div(blocks, splits) * tile.block_k
+
+
+def splits_pay(m: int, n: int, k: int, processors: int, tile: Tile) -> bool:
+    """Whether the split kernel is the right one: few rows, or too few tiles for the GPU."""
+    if m <= 64:
+        return True
+    return m <= _SPLIT_ROWS and split_length(tile, m, n, k, processors) < k
+
+
+def ceil_div(a: int, b: int) -> int:
+    """a / b rounded up."""
+    return -(-a // b)
+
+
+def _cheapest(table: Sequence[tuple[Tile, float]], m: int, n: int, processors: int) -> Tile:
+    """The tile whose waves over the multiprocessors take least time; the earlier one on a tie."""
+
+    def cost(entry: tuple[Tile, float]) -> float:
+        tile, throughput = entry
+        waves = ceil_div(tile.count(m, n), processors)
+        return waves * tile.block_m * tile.block_n / throughput
+
+    return min(table, key=cost)[0]

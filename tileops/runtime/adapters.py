@@ -1,0 +1,344 @@
+"""The functions of one overload, spelled with its exact arguments and defaults.
+
+In: a bound operator and an overload. Out: `Functions`, generated as text so that a call costs no
+argument shuffling, and shown in tracebacks through linecache. torch drops an argument that equals
+its schema default before it calls any of them, so all carry the same defaults.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+from tileops.codegen.model import OverloadHeader, Role
+from tileops.runtime import autograd, boundary, library, targets
+from tileops.runtime.bound import Bound, Layout
+from tileops.runtime.dispatch import Dispatcher
+from tileops.runtime.errors import CallError
+from tileops.runtime.reference import own_memory
+
+_INDENT = "    "
+
+
+def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
+    """Builds what `torch.ops` calls for one overload."""
+    layout = bound.layout(overload, library.schema_text(bound.header, overload))
+    dispatcher = Dispatcher(bound, layout)
+    names: dict[str, Any] = {
+        "_infer": bound.functions["infer"],
+        "_empty": torch.empty,
+        "_place": place,
+        "_serve": dispatcher.serve,
+        "_plain": dispatcher.reference.plain,
+        "_forward_ad": torch.autograd.forward_ad,
+        "_grad_enabled": torch.is_grad_enabled,
+        "_below_autograd": torch._C._AutoDispatchBelowAutograd,
+        "_Tensor": torch.Tensor,
+        "_own": own_memory,
+        "_attention": targets.attention,
+        "_by_reference": dispatcher.by_reference,
+        "_autocast": torch._C._is_any_autocast_enabled,
+        "_finish": dispatcher.reference.finish,
+        "_implementation": _reference(bound) or dispatcher.reference,
+        "_modes": torch._C._len_torch_dispatch_stack,
+        "_direct": autograd.is_plain,
+        "_refuse_transform": autograd.transform_refusal(bound),
+        "_apply": autograd.applier(bound, layout),
+        "_inlines": boundary.decider(bound),
+    }
+    names |= {f"_default_{a.name}": a.default for a in layout.arguments if not a.required}
+    names |= {f"_infinite_{name}": value for name, value in layout.infinite.items()}
+    branches = bound.branch is not None
+    if branches:
+        names["_branch"] = bound.branch
+        names["_wrong_branch"] = _wrong_branch(bound, overload)
+    packet = bound.packet()
+    names["_operator"] = getattr(packet, overload.name)
+
+    label = f"{bound.namespace}.{bound.header.operator}.{overload.name}"
+    composite = library.is_composite(bound.header)
+    if composite:
+        names["_compose"] = composer(bound, layout)
+    texts = {
+        "run": _composite(layout, branches) if composite else _run(layout, branches),
+        "fake": _fake(layout, branches),
+        "plain": _plain(layout, branches),
+        "transform": _transform(layout, bound.header.differentiable),
+        "autograd": _autograd(layout),
+        "inline": _inline(layout),
+    }
+    made = {kind: define(label, kind, text, names)[kind] for kind, text in texts.items()}
+    names["_plain_function"] = made["plain"]
+    names["_transform_function"] = made["transform"]
+    names["_run_function"] = made["run"]
+    return library.Functions(**made)
+
+
+def place(device: torch.device | None) -> torch.device:
+    """Where a call without tensors allocates.
+
+    A kernel cannot see the default device, which the class therefore passes; None means the CPU.
+    """
+    if device is None:
+        return torch.device("cpu")
+    if device.type == "cuda" and device.index is None and torch.cuda.is_available():
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
+
+
+def define(label: str, kind: str, text: str, names: dict[str, Any]) -> dict[str, Any]:
+    """Executes generated text over `names`; tracebacks show its lines."""
+    filename = f"<tileops {label} {kind}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    exec(compile(text, filename, "exec"), names)
+    return names
+
+
+def signature(layout: Layout) -> str:
+    """The parameters of a function that takes the overload's arguments."""
+    parts: list[str] = []
+    for argument in layout.arguments:
+        if argument.keyword_only and "*" not in parts:
+            parts.append("*")
+        parts.append(
+            argument.name if argument.required else f"{argument.name}=_default_{argument.name}"
+        )
+    return ", ".join(parts)
+
+
+def _call(layout: Layout) -> str:
+    return ", ".join(f"{a.name}={a.name}" if a.keyword_only else a.name for a in layout.arguments)
+
+
+def _tuple(items: Iterable[str]) -> str:
+    text = ", ".join(items)
+    return f"({text},)" if text else "()"
+
+
+def _reference(bound: Bound) -> Callable[..., Any] | None:
+    return getattr(bound.op_class, "reference", None)
+
+
+def _wrong_branch(bound: Bound, overload: OverloadHeader) -> Callable[[str], None]:
+    name = bound.header.operator
+
+    def refuse(right: str) -> None:
+        raise CallError(
+            f"{name}: this call writes other arguments than the overload {overload.name} does; "
+            f"call {name}.{right}"
+        )
+
+    return refuse
+
+
+def _infer(layout: Layout, branches: bool) -> list[str]:
+    lines = []
+    if layout.device:
+        lines.append(f"{layout.device} = _place({layout.device})")
+    for name in layout.infinite:
+        # A schema cannot carry the default; None stands for it.
+        lines += [f"if {name} is None:", f"{_INDENT}{name} = _infinite_{name}"]
+    arguments = ", ".join(name or "None" for name in layout.inferred)
+    lines.append(f"_device, _specs, _indices = _infer({arguments})")
+    if layout.bound_outputs:
+        specs = ", ".join(f"_s{position}" for position in range(len(layout.bound_outputs)))
+        lines.append(f"{specs}, = _specs")
+    if branches:
+        lines.append(f"_right = _branch({arguments})")
+        lines.append(f"if _right != {layout.overload.name!r}:")
+        lines.append(f"{_INDENT}_wrong_branch(_right)")
+    return lines
+
+
+def _allocate(layout: Layout) -> str:
+    """The returned outputs, empty."""
+    texts = []
+    for position in layout.returned:
+        spec = f"_s{position}"
+        text = f"_empty({spec}[0], dtype={spec}[1], device=_device)"
+        texts.append(f"None if {spec} is None else {text}" if _nullable(layout) else text)
+    if not texts:
+        return "None"
+    return texts[0] if len(texts) == 1 else "(" + ", ".join(texts) + ")"
+
+
+def _nullable(layout: Layout) -> bool:
+    return not layout.overload.written and "?" in layout.overload.schema.rpartition("->")[2]
+
+
+def _served(layout: Layout) -> str:
+    """What dispatch is given: inputs in manifest order, the rest by keyword, effects in place."""
+    split = layout.split()
+    positional = _tuple(layout.arguments[i].name for i in split.positional)
+    keywords = ", ".join(f'"{name}": {name}' for name, _ in split.keywords)
+    return f"_device, _specs, {positional}, {{{keywords}}}"
+
+
+def _effects(layout: Layout) -> str:
+    if not layout.overload.written:
+        return ""
+    outputs = _tuple(name or "None" for name in layout.bound_outputs)
+    return f", {outputs}, {_tuple(layout.unbound)}"
+
+
+def _function(name: str, layout: Layout, body: list[str]) -> str:
+    lines = [f"def {name}({signature(layout)}):", *(_INDENT + line for line in body)]
+    return "\n".join(lines) + "\n"
+
+
+def _run(layout: Layout, branches: bool) -> str:
+    empty = [
+        f"(_s{position} is None or 0 in _s{position}[0])"
+        if _nullable(layout)
+        else f"0 in _s{position}[0]"
+        for position, bound in enumerate(layout.bound_outputs)
+        if bound or position in layout.returned
+    ]
+    empty += [f"{name}.numel() == 0" for name in layout.unbound]
+    target = _target(layout)
+    # Without tensors no key tells a meta call from a real one.
+    meta = ' or _device.type == "meta"' if layout.device else ""
+    body = [
+        *_infer(layout, branches),
+        f"if {' and '.join(empty)}{meta}:",
+        f"{_INDENT}return {_allocate(layout)}",
+        *_fast(layout),
+        f"return _serve({target}, {_served(layout)}{_effects(layout)})",
+    ]
+    return _function("run", layout, body)
+
+
+def _composite(layout: Layout, branches: bool) -> str:
+    """Checks, then the class's own forward: its stages are what AOT sees."""
+    values = ", ".join(f'"{a.name}": {a.name}' for a in layout.arguments)
+    body = [*_infer(layout, branches), f"return _compose({{{values}}})"]
+    return _function("run", layout, body)
+
+
+def composer(bound: Bound, layout: Layout) -> Callable[[dict[str, Any]], Any]:
+    """Calls an instance of a composite's class with the arguments of its operator."""
+    parameters = [p.name for p in bound.operator.parameters]
+    inputs = [a.name for a in layout.arguments if a.role in (Role.INPUT, Role.OUT)]
+
+    def compose(values: dict[str, Any]) -> Any:
+        cls = bound.implementation(composite=True)
+        op = cls(**{name: values[name] for name in parameters}, target=values.get("target"))
+        results = op(**{name: values[name] for name in inputs})
+        if len(bound.operator.outputs) == 1 or not layout.returned:
+            return results if layout.returned else None
+        returned = [results[position] for position in layout.returned]
+        return returned[0] if len(returned) == 1 else tuple(returned)
+
+    return compose
+
+
+def _fast(layout: Layout) -> list[str]:
+    """The reference called in place, where nothing but it can serve: the host cost of a CPU call.
+
+    Anything unusual about its results goes to the dispatcher, which copes or explains.
+    """
+    if layout.overload.written:
+        return []
+    split = layout.split()
+    names = [a.name for a in layout.arguments]
+    arguments = [names[i] for i in split.positional]
+    arguments += [f"{name}={name}" for name, _ in split.keywords]
+    count = len(layout.returned)
+    results = "_r0" if count == 1 else "_results"
+    lines = [
+        f"if {_target(layout)} is None and not _attention.count "
+        "and _device in _by_reference and not _autocast():",
+        f"{_INDENT}{results} = _implementation({', '.join(arguments)})",
+    ]
+    indent = _INDENT
+    if count > 1:
+        lines.append(f"{indent}if type(_results) is tuple and len(_results) == {count}:")
+        indent += _INDENT
+        lines.append(f"{indent}{', '.join(f'_r{i}' for i in range(count))} = _results")
+    tests = [_usual(layout, position) for position in layout.returned]
+    lines += [f"{indent}if {' and '.join(tests)}:", f"{indent}{_INDENT}return {results}"]
+    lines.append(f"{_INDENT}return _finish({results}, {_served(layout)})")
+    return lines
+
+
+def _usual(layout: Layout, position: int) -> str:
+    """Whether a result is exactly what the operator returns; `_Tensor` is a plain one."""
+    result, spec = f"_r{position}", f"_s{position}"
+    tensors = "".join(f", {name}" for name in layout.tensors)
+    tests = [
+        f"type({result}) is _Tensor",
+        f"{result}.dtype is {spec}[1]",
+        f"{result}.device == _device",
+        f"{result}.shape == {spec}[0]",
+        f"{result}.is_contiguous()",
+        f"not {result}._is_view()",
+        f"(not {result}.is_inference() or _own({result}{tensors}))",
+        *(f"{result} is not {name}" for name in layout.tensors),
+    ]
+    test = " and ".join(tests)
+    if _nullable(layout):
+        return f"({result} is None if {spec} is None else {test})"
+    return test
+
+
+def _target(layout: Layout) -> str:
+    return next((a.name for a in layout.arguments if a.role is Role.TARGET), "None")
+
+
+def _fake(layout: Layout, branches: bool) -> str:
+    return _function("fake", layout, [*_infer(layout, branches), f"return {_allocate(layout)}"])
+
+
+def _plain(layout: Layout, branches: bool) -> str:
+    body = [*_infer(layout, branches), f"return _plain({_served(layout)}{_effects(layout)})"]
+    return _function("plain", layout, body)
+
+
+def _transform(layout: Layout, differentiable: bool) -> str:
+    refuse = [] if differentiable else [f"_refuse_transform({_tuple(layout.tensors)})"]
+    body = [*refuse, f"return _plain_function({_call(layout)})"]
+    return _function("transform", layout, body)
+
+
+def _inline(layout: Layout) -> str:
+    target = _target(layout)
+    checked = any(a.name == "validate_inputs" for a in layout.arguments)
+    tensors = _tuple(layout.tensors)
+    test = f"{target} is None and _inlines({tensors})"
+    body = [f"return {test}" + (" and not validate_inputs" if checked else "")]
+    return _function("inline", layout, body)
+
+
+def _autograd(layout: Layout) -> str:
+    optional = {a.name for a in layout.arguments if a.type == "Tensor?"}
+    wanted = [
+        f"({name} is not None and {name}.requires_grad)"
+        if name in optional
+        else f"{name}.requires_grad"
+        for name in layout.tensors
+    ]
+    direct = "".join(
+        f" and ({name} is None or _direct({name}))" if name in optional else f" and _direct({name})"
+        for name in layout.tensors
+    )
+    body = [
+        # Tangents would be silently zero behind a kernel.
+        "if _forward_ad._current_level >= 0:",
+        f"{_INDENT}return _transform_function({_call(layout)})",
+        f"if _grad_enabled() and ({' or '.join(wanted) or 'False'}):",
+        f"{_INDENT}return _apply({', '.join(a.name for a in layout.arguments)})",
+        # Plain tensors and no mode: no other key is between here and the implementation.
+        f"if _modes() == 0{direct}:",
+        f"{_INDENT}return _run_function({_call(layout)})",
+        "with _below_autograd():",
+        f"{_INDENT}return _operator({_call(layout)})",
+    ]
+    return _function("autograd", layout, body)
+
+
+def traced(function: Callable[..., Any]) -> str:
+    """The generated text behind a function, for `tileops show`."""
+    return "".join(linecache.getlines(function.__code__.co_filename))

@@ -1,0 +1,91 @@
+"""Launch configurations by shape and device: tables and arithmetic, no tuning at run time.
+
+In: row counts, lengths, how many multiprocessors there are. Out: block sizes and warps.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+__all__ = [
+    "RowConfig",
+    "ceil_div",
+    "flat_config",
+    "float64_bits",
+    "pow2_at_least",
+    "row_config",
+    "splits",
+    "tile_config",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RowConfig:
+    """Rows and columns of a tile, and its warps."""
+
+    rows: int
+    block: int
+    warps: int
+
+
+def ceil_div(a: int, b: int) -> int:
+    """a / b rounded up."""
+    return -(-a // b)
+
+
+def pow2_at_least(n: int) -> int:
+    """The smallest power of two that is at least n."""
+    return 1 << max(0, int(n) - 1).bit_length()
+
+
+def row_config(count: int, length: int, processors: int) -> RowConfig:
+    """A tile that holds whole rows: one row of many elements, or several short rows.
+
+    About 16 elements a thread, two 16-byte loads of bfloat16; short rows share a program as long as
+    the programs still fill the chip twice.
+    """
+    block = pow2_at_least(length)
+    rows = max(1, 2048 // block)
+    while rows > 1 and count < rows * 2 * processors:
+        rows //= 2
+    warps = min(16 if block <= 16384 else 32, max(1, rows * block // 512))
+    return RowConfig(rows, block, warps)
+
+
+def splits(count: int, length: int, block: int, processors: int) -> tuple[int, int]:
+    """(parts, elements of a part) for rows too few to fill the chip.
+
+    A part is a whole number of blocks; there are at most 256 parts, so that one program reads all
+    partial results of a row at once.
+    """
+    wanted = max(1, ceil_div(2 * processors, count))
+    parts = min(ceil_div(length, block), wanted, 256)
+    part = ceil_div(ceil_div(length, parts), block) * block
+    return ceil_div(length, part), part
+
+
+def flat_config(count: int, itemsize: int) -> tuple[int, int]:
+    """(elements of a program, warps) for one dense axis: two 16-byte accesses a thread.
+
+    Small tensors take single warps, so that they spread over the chip.
+    """
+    warps = 4 if count >= 2**18 else 1
+    return max(warps * 32 * 32 // max(itemsize, 2), 128), warps
+
+
+def tile_config(count: int, length: int, crossed: bool) -> RowConfig:
+    """A tile of about 2048 elements for rows of any length.
+
+    `crossed`: an operand is not dense along the rows, so the tile is nearly square, and what a
+    cache line brings along is used before it goes.
+    """
+    widest = 64 if crossed else 2048
+    block = min(pow2_at_least(length), widest)
+    rows = min(pow2_at_least(count), max(1, 2048 // block))
+    return RowConfig(rows, block, max(1, min(4, rows * block // 256)))
+
+
+def float64_bits(value: float) -> int:
+    """A float64 as the integer of its bits: kernels take float arguments in float32 only."""
+    return int(struct.unpack("<q", struct.pack("<d", value))[0])
