@@ -245,7 +245,7 @@ def price(
     """
     if roofline.func is not None:
         function = resolve(roofline.func)
-        return None if function is None else _checked(function(call), roofline.func)
+        return None if function is None else _called(function, call, roofline.func)
     assert roofline.flops is not None
     flops = _evaluate(roofline.flops, "flops", call, discriminants, point)
     if roofline.bytes is not None:
@@ -257,7 +257,11 @@ def price(
     return flops, total
 
 
-def _checked(result: Any, path: str) -> Cost:
+def _called(function: CostFunction, call: PricedCall, path: str) -> Cost:
+    try:
+        result: Any = function(call)
+    except Exception as error:
+        raise RooflineError(f"{path} must price the call, got {error!r}") from error
     valid = isinstance(result, tuple) and len(result) == 2
     if not valid or not all(type(item) is int for item in result):
         raise RooflineError(f"{path} must return two integers, got {result!r}")

@@ -23,7 +23,7 @@ from tileops.manifest.workload.case import WORKLOAD_SEED, Case, CaseFails, Insta
 
 def instantiate(case: Case) -> Instance:
     """The call of a case, without contents. Raises `CaseFails`."""
-    solver = _Solver(case)
+    solver = Solver(case)
     solver.solve()
     inputs = {
         tensor.name: solver.meta(tensor.name) if case.present[tensor.name] else None
@@ -45,7 +45,7 @@ def instantiate(case: Case) -> Instance:
     return Instance(case, inputs, types.outputs, types.indices, solver.env)
 
 
-class _Solver:
+class Solver:
     """The environment of a case, filled as generators give its open indices."""
 
     def __init__(self, case: Case) -> None:
