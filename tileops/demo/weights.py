@@ -23,7 +23,10 @@ SEED = 20
 HOP = 4
 # Score between the byte that a head looks for and its neighbours: exp(-14) is far below rounding.
 CONTRAST = 14.0
-# The size of what random heads and layers add to a residual whose parts have size 1.
+# Each find is written this much larger than the one before, so that the roundings of the residual
+# before it hardly show.
+GAIN = 2.0
+# What random heads and random layers add, in parts of what the layer found.
 STIR = 0.1
 # Radians per position of the slowest pair that a head looks back with.
 SLOWEST = 0.05
@@ -57,8 +60,13 @@ class _Builder:
         return self.basis[1 + index * self.code : 1 + (index + 1) * self.code]
 
     def unit(self, layer: int) -> float:
-        """What a direction of size 1 in a residual is multiplied by to be 1 after its norm."""
-        return math.sqrt((2 + layer) / self.config.width)
+        """What makes a direction of size 1 in the layer's residual 1 again after its norm."""
+        square = 1.0 + sum(GAIN ** (2 * index) for index in range(layer + 1))
+        return math.sqrt(square / self.config.width)
+
+    def read(self, index: int) -> torch.Tensor:
+        """[code, W]: takes the code out of the normed residual of layer `index`."""
+        return self.slot(index) * (self.unit(index) / GAIN**index)
 
     def beside(self, matrix: torch.Tensor) -> torch.Tensor:
         """What a matrix adds to a residual, without the direction that all bytes share."""
@@ -71,11 +79,12 @@ class _Builder:
     def layer(self, index: int) -> dict[str, torch.Tensor]:
         config = self.config
         width, hidden = config.width, config.hidden
+        stir = STIR * GAIN ** (index + 1)
         attention_norm, mlp_norm = self.norm(), self.norm()
-        qkv, output = self._attention(index)
+        qkv, output = self._attention(index, stir)
         gate_up = self.random(2 * hidden, width) / math.sqrt(width)
         # A product silu(a) * b of two normal values has a mean square of about 0.36.
-        down = self.random(width, hidden) * (STIR / math.sqrt(0.36 * width * hidden))
+        down = self.random(width, hidden) * (stir / math.sqrt(0.36 * width * hidden))
         return {
             "attention_norm": attention_norm,
             "qkv": qkv / attention_norm,
@@ -85,14 +94,14 @@ class _Builder:
             "down": self.beside(down),
         }
 
-    def _attention(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def _attention(self, index: int, stir: float) -> tuple[torch.Tensor, torch.Tensor]:
         """The projections: random ones, into which the head that looks back is written."""
         config, size = self.config, self.config.head
         heads = config.query_heads + 2 * config.key_heads
         qkv = (self.random(heads * size, config.width) / math.sqrt(config.width)).unflatten(
             0, (heads, size)
         )
-        scale = STIR / math.sqrt(config.width * config.query_heads * size)
+        scale = stir / math.sqrt(config.width * config.query_heads * size)
         output = self.beside(self.random(config.width, config.query_heads * size)) * scale
         output = output.unflatten(1, (config.query_heads, size))
         query = (5 * index) % config.query_heads
@@ -103,9 +112,9 @@ class _Builder:
         qkv[config.query_heads + key] = torch.outer(still, constant)
         value = qkv[config.query_heads + config.key_heads + key]
         value.zero_()
-        value[: self.code] = self.slot(index) * self.unit(index)
+        value[: self.code] = self.read(index)
         output[:, query] = 0.0
-        output[:, query, : self.code] = self.slot(index + 1).T
+        output[:, query, : self.code] = self.slot(index + 1).T * GAIN ** (index + 1)
         return qkv.flatten(0, 1), output.flatten(1)
 
 
@@ -135,7 +144,7 @@ def build_weights(config: Config, device: torch.device) -> Weights:
     embedding = embedding + builder.random(256, config.width) * (STIR / math.sqrt(config.width))
     layers = [builder.layer(index) for index in range(config.layers)]
     norm = builder.norm()
-    head = builder.codes @ builder.slot(config.layers) * builder.unit(config.layers) / norm
+    head = builder.codes @ builder.read(config.layers) / norm
     return Weights(
         config,
         place(embedding),
