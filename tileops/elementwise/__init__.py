@@ -23,7 +23,7 @@ class GELUFwdOp(Op):
     """
 
     reference = staticmethod(reference.gelu)
-    kernel_types = {  # noqa: RUF012
+    kernel_types = {
         "flat": Kernel("tileops.elementwise.unary:launch_gelu_flat"),
         "tile": Kernel("tileops.elementwise.unary:launch_gelu_tile"),
     }
@@ -49,7 +49,7 @@ class AddFwdOp(Op):
     """
 
     reference = staticmethod(reference.add)
-    kernel_types = {  # noqa: RUF012
+    kernel_types = {
         "flat": Kernel("tileops.elementwise.binary:launch_add_flat"),
         "tile": Kernel("tileops.elementwise.binary:launch_add_tile"),
     }
@@ -70,7 +70,7 @@ class SiLUAndMulFwdOp(Op):
     """
 
     reference = staticmethod(reference.silu_and_mul)
-    kernel_types = {"tile": Kernel("tileops.elementwise.gated:launch_silu_and_mul")}  # noqa: RUF012
+    kernel_types = {"tile": Kernel("tileops.elementwise.gated:launch_silu_and_mul")}
 
 
 class SinusoidalFwdOp(Op):
@@ -88,4 +88,4 @@ class SinusoidalFwdOp(Op):
     """
 
     reference = staticmethod(reference.sinusoidal)
-    kernel_types = {"tile": Kernel("tileops.elementwise.generative:launch_sinusoidal")}  # noqa: RUF012
+    kernel_types = {"tile": Kernel("tileops.elementwise.generative:launch_sinusoidal")}

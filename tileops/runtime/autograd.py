@@ -31,7 +31,7 @@ def applier(bound: Bound, layout: Layout) -> Callable[..., Any]:
             with _lock:
                 if built is None:
                     built = _function(bound, layout)
-        return built.apply(*args)  # type: ignore[no-untyped-call]
+        return built.apply(*args)
 
     return apply
 
