@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from tests.devices import DEVICES, gpu
 from tileops.rope import RoPEFwdOp
-from tileops.testing.devices import DEVICES, gpu
 from tileops.testing.tolerance import assert_close
 from tileops.testing.values import poisoned, serve, stride_variants
 
