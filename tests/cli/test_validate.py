@@ -19,7 +19,7 @@ ENTRY = """\
       x: {{dtype: float32, shape: "[N]"}}
     outputs:
       output: {{dtype: float32, shape: "[{axis}]"}}
-  workloads: [{{N: 4}}]
+  workloads: [{{label: row, N: 4}}]
   roofline: {{flops: "N"}}
 """
 
