@@ -46,7 +46,6 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "_modes": torch._C._len_torch_dispatch_stack,
         "_direct": autograd.is_plain,
         "_refuse_transform": autograd.transform_refusal(bound),
-        "_apply": autograd.applier(bound, layout),
         "_inlines": boundary.decider(bound),
     }
     names |= {f"_default_{a.name}": a.default for a in layout.arguments if not a.required}
@@ -74,6 +73,7 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
     names["_plain_function"] = made["plain"]
     names["_transform_function"] = made["transform"]
     names["_run_function"] = made["run"]
+    names["_apply"] = autograd.applier(bound, layout, made["run"])
     return library.Functions(**made)
 
 
