@@ -26,13 +26,13 @@ from tileops.manifest.workload.case import Case as RowCase
 from tileops.manifest.workload.case import Instance
 from tileops.manifest.workload.check import cases as row_cases
 from tileops.manifest.workload.instantiate import generate, instantiate
+from tileops.manifest.workload.shrink import shrink
 from tileops.runtime.bound import Bound
 from tileops.runtime.op import Op
 from tileops.runtime.registry import Registry, default
 from tileops.runtime.shipped import registry_of
 from tileops.runtime.support import TORCH_DTYPES
 from tileops.testing.call import Call
-from tileops.testing.shrink import shrink
 from tileops.testing.tensors import contents, random_tensor
 
 __all__ = ["Case", "Row", "bound_of", "cases", "rows"]
@@ -100,22 +100,20 @@ class Row:
     @property
     def branch(self) -> tuple[Any, ...]:
         """What tells apart the rows that compile to different code: dtypes, presence, overload."""
-        dtypes = tuple(value for value in self.case.dtypes.values())
-        return (dtypes, self.overload, self.out)
+        return (*self.case.dtypes.values(), self.overload)
 
     @property
     def overload(self) -> str:
         """The overload of the row's effect branch."""
-        operator = self.bound.operator
-        values = {**self.case.params, **self.case.passed_markers()} if False else None
-        del values
-        select = self.bound.branch
         if self.out:
             return "out"
+        select = self.bound.branch
         if select is None:
             return "default"
-        facts = _arguments(operator, self.case, {n: p for n, p in self.case.present.items() if p})
-        return str(select(*(facts.get(name) for name in operator.infer_arguments)))
+        operator = self.bound.operator
+        there = {name: True for name, present in self.case.present.items() if present}
+        values = _arguments(operator, self.case, there)
+        return str(select(*(values.get(name) for name in operator.infer_arguments)))
 
     def shrunk(self, max_elements: int) -> Row:
         """The row with smaller indices, its tensors at most `max_elements` where rules allow."""
