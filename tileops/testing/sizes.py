@@ -42,14 +42,26 @@ class Slot:
 def lengths(case: Case, sizes: Sequence[int] = LENGTHS) -> tuple[list[Case], tuple[str, ...]]:
     """The case at each size of the first index that can take them all, and the parameters that vary.
 
-    Empty where no index and no integer parameter can.
+    Empty where no index and no integer parameter can. Lengths that another axis already has are
+    stepped over: torch gives equal sizes one symbol, and guards that they stay equal.
     """
+    taken = _sizes(case)
+    for shift in range(20):
+        shifted = [size + shift for size in sizes]
+        if not taken & set(shifted):
+            break
     for slots in _choices(case):
-        found = [_at(case, slots, size) for size in sizes]
+        found = [_at(case, slots, size) for size in shifted]
         if all(item is not None for item in found):
             varying = tuple(slot.name for slot in slots if slot.param)
             return [item for item in found if item is not None], varying
     return [], ()
+
+
+def _sizes(case: Case) -> set[int]:
+    """The sizes of every axis of the case's inputs."""
+    instance = instantiate(case)
+    return {size for meta in instance.inputs.values() if meta is not None for size in meta.shape}
 
 
 def with_size(case: Case, size: int) -> Iterator[Case]:
