@@ -112,7 +112,7 @@ class Row:
             return "default"
         operator = self.bound.operator
         there = {name: True for name, present in self.case.present.items() if present}
-        values = _arguments(operator, self.case, there)
+        values = arguments_of(operator, self.case, there)
         return str(select(*(values.get(name) for name in operator.infer_arguments)))
 
     def shrunk(self, max_elements: int) -> Row:
@@ -217,11 +217,11 @@ def _build(row: Row, instance: Instance, device: torch.device, kind: Kind) -> Ca
             tensors[name] = contents(generated[name], place)
         else:
             tensors[name] = _tensor(row, name, meta, place, mode if kind == "fake" else None)
-    values = _arguments(operator, row.case, tensors)
+    values = arguments_of(operator, row.case, tensors)
     for argument in operator.arguments:
         if argument.role is Role.DEVICE:
             values[argument.name] = device
-    args, kwargs = _split(operator, values)
+    args, kwargs = split_arguments(operator, values)
     packet = row.bound.packet()
     params = {p.name: _param(operator, row.case, p.name) for p in operator.parameters}
     params |= {t.name: tensors[t.name] for t in signature.construction if t.name in tensors}
@@ -256,7 +256,7 @@ def _tensor(
     return random_tensor(meta.shape, dtype, device, seed)
 
 
-def _arguments(operator: Operator, case: RowCase, tensors: dict[str, Any]) -> dict[str, Any]:
+def arguments_of(operator: Operator, case: RowCase, tensors: dict[str, Any]) -> dict[str, Any]:
     """Schema arguments by name; absent tensors are None."""
     values: dict[str, Any] = {}
     for argument in operator.arguments:
@@ -296,7 +296,7 @@ def _param(operator: Operator, case: RowCase, name: str) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _split(operator: Operator, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def split_arguments(operator: Operator, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Positional inputs up to the last that is there, and keywords that are not None."""
     positional = [a for a in operator.arguments if not a.keyword_only and a.name in values]
     while positional and values[positional[-1].name] is None:

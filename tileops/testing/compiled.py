@@ -200,7 +200,7 @@ def _invoke(call: Call, compiled: Callable[..., Any]) -> Any:
         reason = " ".join(str(error).split())
         raise CheckFailed(
             f"{_name(call)}: must compile with fullgraph=True, got {type(error).__name__}: "
-            f"{reason[:600]}"
+            f"{reason[:2000]}"
         ) from error
 
 
