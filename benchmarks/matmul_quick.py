@@ -213,7 +213,7 @@ def gemm_case(call: Call, shape: tuple[int, int, int, bool, bool], searching: bo
 
     if served == "split_k":
         search(dict(split_candidates(call, shape, flags)), sets, check)
-    else:
+    elif served == "descriptor":
         search(dict(tile_candidates(call, m, n, flags)), sets, check)
 
 

@@ -23,9 +23,11 @@ from tileops.manifest.language.parse import ExprError, parse_expression
 from tileops.manifest.language.primitives import PRIMITIVES, Formal, Primitive
 from tileops.manifest.language.rewrite import fold, map_children
 from tileops.manifest.language.symbolic import DomainError
-from tileops.manifest.language.syntax import Call, Expr, Literal, Name, Present
+from tileops.manifest.language.syntax import Call, Expr, Literal, Name, Present, names_in, walk
 from tileops.manifest.signature.check import FAULTS
+from tileops.manifest.signature.effects import accepted_points
 from tileops.manifest.signature.model import Role, Signature
+from tileops.manifest.signature.plan import discriminants_of
 from tileops.manifest.signature.points import Discriminants, Point
 from tileops.manifest.signature.steps import Plan
 
@@ -109,7 +111,11 @@ def _is_path(text: Text, signature: Signature, findings: Findings) -> bool:
     return False
 
 
-BYTES = Primitive("bytes", (Formal("tensor", TENSOR),), lambda _: DIM, lambda facts: facts)
+#: `bytes(t)`: the size of a tensor, for formulas only; where t may be absent is judged by point.
+BYTES = Primitive("bytes", (Formal("tensor", MaybeKind(TENSOR)),), lambda _: DIM, lambda x: x)
+
+#: Combinations of discriminants that a formula is checked at; rows cover what lies beyond.
+MAX_POINTS = 4096
 
 
 def _scope(signature: Signature, plan: Plan) -> Scope:
@@ -154,7 +160,50 @@ def _formula(
             field=f"roofline.{name}",
         )
         return None
+    absent = _absent_bytes(expr, signature)
+    if absent is not None:
+        findings.add(
+            codes.BAD_FORMULA,
+            text.span,
+            f"{name} must take bytes of tensors that are present, {absent} may be absent",
+            op=signature.op,
+            field=f"roofline.{name}",
+        )
+        return None
     return expr
+
+
+def _absent_bytes(expr: Expr, signature: Signature) -> str | None:
+    """A tensor whose bytes are taken at some point at which it is absent."""
+    discriminants = discriminants_of(signature)
+    presences = {
+        node.args[0].id: tensor.presence
+        for node in walk(expr)
+        if isinstance(node, Call) and node.function == "bytes" and isinstance(node.args[0], Name)
+        if (tensor := signature.tensor(node.args[0].id)) is not None and tensor.presence
+    }
+    if not presences:
+        return None
+    conditions = [expr, *(item for item in presences.values() if item is not None)]
+    count = prod(
+        len(discriminants.variables[name].values)
+        for name in set().union(*(discriminants.reads(item)[0] for item in conditions))
+    )
+    if count > MAX_POINTS:
+        return None
+    for point in accepted_points(signature, discriminants, conditions):
+        left = walk(fold(expr, lambda node, at=point: discriminants.truth(node, at)))
+        used = {
+            node.args[0].id
+            for node in left
+            if isinstance(node, Call)
+            and node.function == "bytes"
+            and isinstance(node.args[0], Name)
+        }
+        for name in sorted(used & presences.keys()):
+            if not discriminants.truth(presences[name], point):
+                return name
+    return None
 
 
 # --- pricing --------------------------------------------------------------------------------------
@@ -196,7 +245,7 @@ def price(
     """
     if roofline.func is not None:
         function = resolve(roofline.func)
-        return None if function is None else _checked(function(call), roofline.func)
+        return None if function is None else _called(function, call, roofline.func)
     assert roofline.flops is not None
     flops = _evaluate(roofline.flops, "flops", call, discriminants, point)
     if roofline.bytes is not None:
@@ -208,7 +257,11 @@ def price(
     return flops, total
 
 
-def _checked(result: Any, path: str) -> Cost:
+def _called(function: CostFunction, call: PricedCall, path: str) -> Cost:
+    try:
+        result: Any = function(call)
+    except Exception as error:
+        raise RooflineError(f"{path} must price the call, got {error!r}") from error
     valid = isinstance(result, tuple) and len(result) == 2
     if not valid or not all(type(item) is int for item in result):
         raise RooflineError(f"{path} must return two integers, got {result!r}")
@@ -219,8 +272,9 @@ def _evaluate(
     formula: Expr, name: str, call: PricedCall, discriminants: Discriminants, point: Point
 ) -> int:
     folded = fold(formula, lambda node: discriminants.truth(node, point))
-    env = {**call.params, **call.indices, **{key: item for key, item in call.tensors.items()}}
+    env: dict[str, Any] = {**call.params, **call.indices, **call.tensors}
     try:
+        _add_lets(folded, env, discriminants, point)
         value = evaluate(_sized(folded, call), env)
     except (DomainError, KeyError, TypeError) as error:
         reason = error if isinstance(error, DomainError) else f"{error} is not known in this call"
@@ -228,6 +282,18 @@ def _evaluate(
     if type(value) is not int:
         raise RooflineError(f"{name} {formula} must be an integer, got {value!r}")
     return value
+
+
+def _add_lets(
+    expr: Expr, env: dict[str, Any], discriminants: Discriminants, point: Point
+) -> None:
+    """Adds the lets that an expression reads and that no check of the call has needed."""
+    for name in names_in(expr):
+        if name in discriminants.lets and env.get(name) is None:
+            let = discriminants.lets[name]
+            folded = fold(let, lambda node: discriminants.truth(node, point))
+            _add_lets(folded, env, discriminants, point)
+            env[name] = evaluate(folded, env)
 
 
 def _sized(node: Expr, call: PricedCall) -> Expr:

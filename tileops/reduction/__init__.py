@@ -24,7 +24,7 @@ class SoftmaxFwdOp(Op):
     """
 
     reference = staticmethod(reference.softmax)
-    kernel_types = {  # noqa: RUF012
+    kernel_types = {
         "row": Kernel("tileops.reduction.softmax:launch_row"),
         "split_row": Kernel("tileops.reduction.softmax:launch_split_row"),
         "long_row": Kernel("tileops.reduction.softmax:launch_long_row"),

@@ -25,4 +25,4 @@ class RoPEFwdOp(Op):
     """
 
     reference = staticmethod(reference.rope)
-    kernel_types = {"pairs": Kernel("tileops.rope.rotate:launch_rope")}  # noqa: RUF012
+    kernel_types = {"pairs": Kernel("tileops.rope.rotate:launch_rope")}

@@ -35,7 +35,7 @@ def cases(
 def check_workloads(
     signature: Signature, plan: Plan, findings: Findings, *, contents: bool = True
 ) -> tuple[Instance, ...]:
-    """Every case of an entry as a call; `contents` generates values and holds them to `requires`."""
+    """Every case of an entry as a call; `contents` generates values and checks `requires`."""
     before = findings.errors
     workload = read_workload(signature, plan, findings)
     if findings.errors > before:

@@ -23,7 +23,7 @@ from tileops.manifest.workload.case import WORKLOAD_SEED, Case, CaseFails, Insta
 
 def instantiate(case: Case) -> Instance:
     """The call of a case, without contents. Raises `CaseFails`."""
-    solver = _Solver(case)
+    solver = Solver(case)
     solver.solve()
     inputs = {
         tensor.name: solver.meta(tensor.name) if case.present[tensor.name] else None
@@ -41,10 +41,11 @@ def instantiate(case: Case) -> Instance:
             raise CaseFails(
                 f"the call must infer {name} = {show(given)} back, got {show(inferred)}", name
             )
+    solver.add_lets()
     return Instance(case, inputs, types.outputs, types.indices, solver.env)
 
 
-class _Solver:
+class Solver:
     """The environment of a case, filled as generators give its open indices."""
 
     def __init__(self, case: Case) -> None:
@@ -69,6 +70,14 @@ class _Solver:
             return evaluate(expr, self.env)
         except DomainError as error:
             raise CaseFails(f"{what} {expr}: {error}") from None
+
+    def add_lets(self) -> None:
+        """Evaluates the lets that `requires` read."""
+        for calls in self.branch.required.values():
+            for arguments in calls:
+                for argument in arguments:
+                    if not is_tensor_argument(argument, self.case.workload.metadata):
+                        self.knows(argument)
 
     def solve(self) -> None:
         pending = list(self.branch.arguments)
@@ -219,9 +228,8 @@ def required_argument(item: Expr, instance: Instance, values: Mapping[str, Value
     """The value of a predicate's argument: contents, or an evaluated expression."""
     if is_tensor_argument(item, instance.case.workload.metadata):
         return values[str(item)]
-    solver_env = instance.env
     try:
-        return evaluate(item, solver_env)
+        return evaluate(item, instance.env)
     except DomainError as error:
         raise CaseFails(f"requires argument {item}: {error}") from None
 
