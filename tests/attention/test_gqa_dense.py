@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from tests.attention import oracle
+from tests.devices import compiles
 from tileops.attention import reference
-from tileops.testing.devices import compiles
 from tileops.testing.kernels import Declined, record
 from tileops.testing.tolerance import assert_close
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from tests.devices import compiles
 from tileops.gemm import GEMMFwdOp, reference, tiles
-from tileops.testing.devices import compiles
 from tileops.testing.kernels import Declined, record
 from tileops.testing.tolerance import assert_close
 from tileops.testing.values import launcher_of

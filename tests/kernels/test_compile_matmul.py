@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from tests.attention.oracle import DEFAULTS
+from tests.devices import compiles
 from tileops.attention import GQADenseFwdOp
 from tileops.gemm import GEMMFwdOp
-from tileops.testing.devices import compiles
 from tileops.testing.kernels import Declined, compile_launch, record
 from tileops.testing.values import launcher_of
 

@@ -203,6 +203,23 @@ def test_registering_again_is_a_no_op_and_another_schema_an_error():
         changed.bound("RMSNormFwdOp")
 
 
+def test_compile_caches_depend_on_what_is_registered():
+    config = torch.compiler.config
+    with config.patch(cache_key_tag="mine"):
+        fresh("tileops_tagged").register()
+        first = config.cache_key_tag
+        assert first.startswith("mine;tileops=") and first.count("tileops=") == 1
+        overload = replace(sample.RMS_NORM.header.overloads[0], schema="(Tensor x) -> Tensor")
+        other = replace(sample.RMS_NORM.header, overloads=(overload,))
+        fresh("tileops_tagged_too", other).register()
+        assert config.cache_key_tag != first and config.cache_key_tag.count("tileops=") == 1
+    found = []
+    thread = threading.Thread(target=lambda: found.append(config.cache_key_tag))
+    thread.start()
+    thread.join()
+    assert "tileops=" in found[0]
+
+
 def test_entries_list_what_there_is():
     entry = next(e for e in sample.REGISTRY.entries if e.name == "ScaleFwdOp")
     assert (entry.family, entry.status) == ("sample", "implemented")

@@ -76,7 +76,7 @@ NO_TORCH_DTYPE = Code(
 )
 
 # TO301-TO319: inference plans (tileops.manifest.signature.plan).
-UNSOLVED = Code("TO301", "unsolved-index", Severity.ERROR, "An index has no input to solve it from.")
+UNSOLVED = Code("TO301", "unsolved-index", Severity.ERROR, "No input solves an index.")
 TOO_MANY_POINTS = Code(
     "TO302", "too-many-points", Severity.ERROR, "Discriminants have too many combinations."
 )

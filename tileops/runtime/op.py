@@ -104,7 +104,7 @@ class Op:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self is other or stub.equal(self.parameters(), other.parameters())  # type: ignore[attr-defined]
+        return self is other or stub.equal(self.parameters(), other.parameters())
 
     def __hash__(self) -> int:
         # Cheap, and right before __init__ too: Dynamo hashes an instance that it is about to make.
