@@ -85,7 +85,7 @@ def test_the_installed_package_reads_its_own_manifest(installed: Path, tmp_path:
         "import os\n"
         "os.environ['TILEOPS_STATIC'] = '1'\n"
         "import tileops\n"
-        "from tileops.manifest.files import spec_folder\n"
+        "from tileops.manifest.fingerprint import spec_folder\n"
         "print(tileops.__file__, spec_folder(), *sorted(os.listdir(spec_folder())), sep='\\n')\n"
     )
     out = run(sys.executable, "-c", script, cwd=tmp_path, path=installed).splitlines()

@@ -21,23 +21,21 @@ DEFAULTS = {
 
 def tensors(b, s_q, s_kv, h, h_kv, d, dtype=torch.float16, seed=0, device="cpu"):
     """Random q, k, v."""
-    generator = torch.Generator(device).manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
     shapes = [(b, s_q, h, d), (b, s_kv, h_kv, d), (b, s_kv, h_kv, d)]
-    return [torch.randn(s, generator=generator, device=device).to(dtype) for s in shapes]
+    return [torch.randn(s, generator=generator).to(device, dtype) for s in shapes]
 
 
 def mask(s_q, s_kv, params):
     """[S_q, S_kv] from the docstring's sentences."""
     right = 0 if params["is_causal"] else params["window_size_right"]
     left = params["window_size_left"]
+    ahead = torch.arange(s_kv)[None, :] - (torch.arange(s_q)[:, None] + s_kv - s_q)
     seen = torch.ones(s_q, s_kv, dtype=torch.bool)
-    for i in range(s_q):
-        for j in range(s_kv):
-            p = s_kv - s_q + i
-            if left >= 0 and j < p - left:
-                seen[i, j] = False
-            if right >= 0 and j > p + right:
-                seen[i, j] = False
+    if left >= 0:
+        seen &= ahead >= -left
+    if right >= 0:
+        seen &= ahead <= right
     return seen
 
 

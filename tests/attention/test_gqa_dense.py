@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.attention import oracle
+from tests.devices import compiles
 from tileops.attention import reference
 from tileops.testing.kernels import Declined, record
 from tileops.testing.tolerance import assert_close
-
-sys.path.insert(0, str(Path(__file__).parent))
-import oracle
 
 
 def written_out(monkeypatch):
@@ -200,6 +196,7 @@ def launches(name, b, s_q, s_kv, h, h_kv, d, dtype=torch.bfloat16, capability=(9
     return record(launcher, [q], [q, k, k, *[None] * 6], oracle.DEFAULTS | params, capability)
 
 
+@compiles
 def test_decoding_fills_the_gpu():
     kernel, merge = launches("split_keys", 4, 1, 8192, 32, 8, 128)
     tiles, splits = kernel.grid
@@ -208,12 +205,14 @@ def test_decoding_fills_the_gpu():
     assert kernel.grid == (512, 1)
 
 
+@compiles
 def test_a_window_leaves_the_keys_before_it_unread():
     kernel, *_ = launches("split_keys", 1, 1, 8192, 32, 8, 128, window_size_left=1023)
     assert kernel.args["key_begin"] == 8192 - 1024
     assert kernel.args["split_length"] * kernel.grid[1] >= 1024
 
 
+@compiles
 def test_prefill_is_left_to_the_tiles():
     with pytest.raises(Declined, match="S_q = 2048"):
         launches("split_keys", 2, 2048, 2048, 32, 8, 128)
@@ -222,6 +221,44 @@ def test_prefill_is_left_to_the_tiles():
     assert not older[0].constexprs["DESCRIPTOR"]
 
 
+@compiles
 def test_a_short_chunk_of_few_heads_splits_the_keys():
     kernel, _ = launches("split_keys", 1, 128, 32768, 8, 1, 128)
     assert kernel.grid[0] * kernel.grid[1] > 66
+
+
+@compiles
+@pytest.mark.parametrize("name", ["tile", "split_keys"])
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"pos_encoding_mode": "rope"}, "rotary"),
+        ({"out_dtype": torch.float16}, "dtype"),
+        ({"dtype": torch.float8_e4m3fn}, "float8_e4m3fn"),
+        ({"d": 264}, "wider than 256"),
+    ],
+)
+def test_declined_calls(name, changed, reason):
+    sizes = {"b": 1, "s_q": 2, "s_kv": 8, "h": 2, "h_kv": 1, "d": 64}
+    with pytest.raises(Declined, match=reason):
+        launches(name, **(sizes | changed))
+
+
+@pytest.mark.slow
+def test_gradients_with_sinks_compile_in_inductor():
+    import torch._dynamo
+
+    torch._dynamo.reset()
+    inputs = [*oracle.tensors(1, 5, 9, 4, 2, 16), torch.randn(4)]
+    inputs = [x.requires_grad_() for x in inputs]
+
+    def loss(q, k, v, sinks):
+        # Sizes are integers here, so that the fused form is the one compiled.
+        call = torch.ops.tileops.attention_gqa_dense_fwd
+        return call(q, k, v, sinks=sinks, is_causal=True).float().square().sum()
+
+    compiled = torch.compile(loss, fullgraph=True, dynamic=False)
+    got = torch.autograd.grad(compiled(*inputs), inputs)
+    want = torch.autograd.grad(loss(*inputs), inputs)
+    for a, b in zip(got, want, strict=True):
+        torch.testing.assert_close(a, b, atol=2e-2, rtol=2e-2)

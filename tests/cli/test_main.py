@@ -172,6 +172,8 @@ def distribution(folder: Path, name: str, top: str | None, record: str = "") -> 
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     (info / "RECORD").write_text(record)
+    (folder / "tileops").mkdir(exist_ok=True)
+    (folder / "tileops" / "__init__.py").touch()
     if top is not None:
         (info / "top_level.txt").write_text(top)
 

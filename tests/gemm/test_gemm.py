@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-
 import pytest
 import torch
 
-from tileops.gemm import reference, tiles
+from tests.devices import compiles
+from tileops.gemm import GEMMFwdOp, reference, tiles
 from tileops.testing.kernels import Declined, record
 from tileops.testing.tolerance import assert_close
+from tileops.testing.values import launcher_of
 
 LAYOUTS = [(False, False), (False, True), (True, False), (True, True)]
 NT = {"trans_a": False, "trans_b": True}
@@ -62,6 +62,7 @@ def descriptor(a, b, capability=(9, 0), **params):
     return record(launch_descriptor, [meta(m, n)], [a, b], NT | params, capability)
 
 
+@compiles
 @pytest.mark.parametrize(
     ("a", "b", "capability", "reason"),
     [
@@ -77,17 +78,15 @@ def test_descriptor_kernel_declines_with_its_reason(a, b, capability, reason):
         descriptor(a, b, capability)
 
 
-@pytest.mark.parametrize(
-    "name", ["gemm:launch_pointer", "gemm:launch_split_k", "gemm_descriptor:launch_descriptor"]
-)
+@compiles
+@pytest.mark.parametrize("name", GEMMFwdOp.kernel_types)
 def test_float32_is_left_to_torch(name):
-    module, launcher = name.split(":")
-    launcher = getattr(importlib.import_module(f"tileops.gemm.{module}"), launcher)
     operand = torch.empty(16, 16, device="meta")
     with pytest.raises(Declined, match="float32"):
-        record(launcher, [operand], [operand, operand], NT)
+        record(launcher_of(GEMMFwdOp, name), [operand], [operand, operand], NT)
 
 
+@compiles
 def test_descriptor_kernel_is_persistent():
     launch = descriptor(meta(4096, 7168), meta(4096, 7168))[0]
     assert launch.grid == (132,)
@@ -95,6 +94,7 @@ def test_descriptor_kernel_is_persistent():
     assert launch.grid[0] < 132
 
 
+@compiles
 def test_few_rows_split_k_and_fill_the_gpu():
     from tileops.gemm.gemm import launch_split_k
 
@@ -104,6 +104,7 @@ def test_few_rows_split_k_and_fill_the_gpu():
     assert 132 <= tiles_n * splits <= 2 * 132
 
 
+@compiles
 def test_one_split_needs_no_second_pass():
     from tileops.gemm.gemm import launch_split_k
 

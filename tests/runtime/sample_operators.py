@@ -29,7 +29,7 @@ def compile_operator(operator):
 
     def require(condition, index, names):
         shown = {k: v for k, v in names.items() if not k.startswith("_")}
-        text = operator.checks[index]
+        text = CHECKS[operator.header.op][index]
         for name, value in names.items():
             text = text.replace("{" + name + "}", str(_hint(value)))
         if isinstance(condition, torch.SymBool):
@@ -90,7 +90,19 @@ def header(op, operator, overloads, **kwargs):
     return Header(op=op, operator=operator, overloads=overloads, **facts)
 
 
-RMS_NORM = Operator(
+CHECKS = {}
+
+
+def declare(header, arguments, source, checks, parameters, outputs, index_names):
+    """An operator without signature and plan, which only the generator's own code reads."""
+    CHECKS[header.op] = checks
+    names = tuple(a.name for a in arguments if a.role is not Role.TARGET)
+    return Operator(
+        header, arguments, parameters, outputs, index_names, names, "_", source, None, None
+    )
+
+
+RMS_NORM = declare(
     header=header(
         "RMSNormFwdOp",
         "rms_norm_fwd",
@@ -117,7 +129,7 @@ RMS_NORM = Operator(
     ),
     outputs=(Output("output", False, "", False),),
     index_names=("rank",),
-    source='''
+    source="""
 def construct(normalized_shape, eps):
     if not all(size >= 0 for size in normalized_shape):
         _require(False, 2, locals())
@@ -153,7 +165,7 @@ def infer(x, weight, normalized_shape, eps):
         if weight.device != _x_device:
             _require(False, 6, locals())
     return _x_device, ((tuple(_x_shape), _x_dtype),), (_n,)
-''',
+""",
     checks=(
         "rms_norm_fwd: x must have at least {_n} axes",
         "rms_norm_fwd: x axis {i} from normalized_shape must be {size}, got {got}",
@@ -165,7 +177,7 @@ def infer(x, weight, normalized_shape, eps):
     ),
 )
 
-ADD = Operator(
+ADD = declare(
     header=header(
         "AddFwdOp",
         "add_fwd",
@@ -182,14 +194,14 @@ ADD = Operator(
     parameters=(Parameter("alpha", "int | float", "int | float", "1", True),),
     outputs=(Output("output", False, "", False),),
     index_names=(),
-    source='''
+    source="""
 def infer(input, other, alpha):
     if input.dtype != other.dtype:
         _require(False, 1, locals())
     if input.device != other.device:
         _require(False, 2, locals())
     return input.device, ((_broadcast(input.shape, other.shape), input.dtype),), ()
-''',
+""",
     checks=(
         "add_fwd: input and other must broadcast, got {left} and {right}",
         "add_fwd: other dtype must be that of input",
@@ -197,7 +209,7 @@ def infer(input, other, alpha):
     ),
 )
 
-SINUSOIDAL = Operator(
+SINUSOIDAL = declare(
     header=header(
         "SinusoidalFwdOp",
         "sinusoidal_fwd",
@@ -227,17 +239,17 @@ SINUSOIDAL = Operator(
     ),
     outputs=(Output("output", False, "", False),),
     index_names=(),
-    source='''
+    source="""
 def infer(seq_len, d_model, out_dtype, device):
     _c = seq_len >= 0
     if _c is not True:
         _require(_c, 0, locals())
     return device, (((seq_len, d_model), out_dtype),), ()
-''',
+""",
     checks=("sinusoidal_fwd: seq_len must be non-negative, got {seq_len}",),
 )
 
-FUSED = Operator(
+FUSED = declare(
     header=header(
         "FusedAddRMSNormFwdOp",
         "fused_add_rms_norm_fwd",
@@ -261,7 +273,7 @@ FUSED = Operator(
     parameters=(Parameter("eps", "float", "float", "1e-06", False),),
     outputs=(Output("output", False, "", False), Output("residual_out", False, "", False)),
     index_names=(),
-    source='''
+    source="""
 def infer(input, residual, weight, eps):
     _shape = input.shape
     _dtype = input.dtype
@@ -270,11 +282,11 @@ def infer(input, residual, weight, eps):
         if _c is not True:
             _require(_c, 0, locals())
     return input.device, ((tuple(_shape), _dtype), (tuple(_shape), _dtype)), ()
-''',
+""",
     checks=("fused_add_rms_norm_fwd: residual axis must be {size}, got {got}",),
 )
 
-SAVING = Operator(
+SAVING = declare(
     header=header(
         "MeanSavingFwdOp",
         "mean_saving_fwd",
@@ -291,15 +303,15 @@ SAVING = Operator(
     parameters=(Parameter("save", "bool", "bool", "False", False),),
     outputs=(Output("output", False, "", False), Output("mean", True, "", False)),
     index_names=(),
-    source='''
+    source="""
 def infer(x, save):
     _shape = tuple(x.shape)
     return x.device, ((_shape, x.dtype), (_shape[:-1], x.dtype) if save else None), ()
-''',
+""",
     checks=(),
 )
 
-SCALE = Operator(
+SCALE = declare(
     header=header(
         "ScaleFwdOp",
         "scale_fwd",
@@ -327,7 +339,7 @@ SCALE = Operator(
     parameters=(),
     outputs=(Output("output", False, "", True),),
     index_names=(),
-    source='''
+    source="""
 def infer(x, y, out):
     for got, size in zip(y.shape, x.shape):
         _c = got == size
@@ -339,14 +351,14 @@ def infer(x, y, out):
             if _c is not True:
                 _require(_c, 1, locals())
     return x.device, ((tuple(x.shape), x.dtype),), ()
-''',
+""",
     checks=(
         "scale_fwd: y axis must be {size}, got {got}",
         "scale_fwd: out axis must be {size}, got {got}",
     ),
 )
 
-BATCH = Operator(
+BATCH = declare(
     header=header(
         "RunningFwdOp",
         "running_fwd",
@@ -371,17 +383,17 @@ BATCH = Operator(
     parameters=(Parameter("training", "bool", "bool", "False", False),),
     outputs=(Output("output", False, "", False),),
     index_names=(),
-    source='''
+    source="""
 def overload(x, running, training):
     return "writes_running" if training else "default"
 
 def infer(x, running, training):
     return x.device, ((tuple(x.shape), x.dtype),), ()
-''',
+""",
     checks=(),
 )
 
-INPLACE = Operator(
+INPLACE = declare(
     header=header(
         "ShiftFwdOp",
         "shift_fwd",
@@ -398,14 +410,14 @@ INPLACE = Operator(
     parameters=(),
     outputs=(Output("output", False, "x", False),),
     index_names=(),
-    source='''
+    source="""
 def infer(x, by):
     return x.device, ((tuple(x.shape), x.dtype),), ()
-''',
+""",
     checks=(),
 )
 
-QUANT = Operator(
+QUANT = declare(
     header=header(
         "QuantFwdOp",
         "quant_fwd",
@@ -424,14 +436,14 @@ QUANT = Operator(
     parameters=(),
     outputs=(Output("q", False, "", False), Output("scale", False, "", False)),
     index_names=(),
-    source='''
+    source="""
 def infer(x):
     return x.device, ((tuple(x.shape), torch.int8), ((1,), torch.float32)), ()
-''',
+""",
     checks=(),
 )
 
-COMPOSITE = Operator(
+COMPOSITE = declare(
     header=header(
         "NormAddFwdOp",
         "norm_add_fwd",
@@ -449,18 +461,18 @@ COMPOSITE = Operator(
     parameters=(Parameter("size", "int", "int", None, False),),
     outputs=(Output("output", False, "", False),),
     index_names=(),
-    source='''
+    source="""
 def infer(x, y, size):
     got = x.shape[-1]
     _c = got == size
     if _c is not True:
         _require(_c, 0, locals())
     return x.device, ((tuple(x.shape), x.dtype),), ()
-''',
+""",
     checks=("norm_add_fwd: x axis -1 must be {size}, got {got}",),
 )
 
-SPEC_ONLY = Operator(
+SPEC_ONLY = declare(
     header=header(
         "PlannedFwdOp",
         "planned_fwd",
@@ -522,8 +534,8 @@ CLASSES = {
             x, normalized_shape, weight, eps
         ),
         kernel_types={
-            "never": Kernel("sample_launchers:never"),
-            "row": Kernel("sample_launchers:rms_norm"),
+            "never": Kernel("tests.runtime.sample_launchers:never"),
+            "row": Kernel("tests.runtime.sample_launchers:rms_norm"),
         },
     ),
     "AddFwdOp": make(
@@ -539,15 +551,15 @@ CLASSES = {
     "ScaleFwdOp": make(
         "ScaleFwdOp",
         lambda x, y: x * y,
-        kernel_types={"plain": Kernel("sample_launchers:scale")},
+        kernel_types={"plain": Kernel("tests.runtime.sample_launchers:scale")},
     ),
     "RunningFwdOp": make(
-        "RunningFwdOp", running, kernel_types={"plain": Kernel("sample_launchers:running")}
+        "RunningFwdOp", running, kernel_types={"plain": Kernel("tests.runtime.sample_launchers:running")}
     ),
     "ShiftFwdOp": make(
         "ShiftFwdOp",
         lambda x, by: x + by,
-        kernel_types={"plain": Kernel("sample_launchers:shift")},
+        kernel_types={"plain": Kernel("tests.runtime.sample_launchers:shift")},
     ),
     "QuantFwdOp": make("QuantFwdOp", quant),
 }

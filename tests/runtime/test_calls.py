@@ -1,11 +1,11 @@
 """Eager and fake calls: results, defaults, empty calls, effects, error texts."""
 
 import pytest
-import sample_operators as sample
 import torch
 import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from tests.runtime import sample_operators as sample
 from tileops.runtime.dispatch import record_implementations
 from tileops.runtime.errors import CallError
 from tileops.runtime.op import Op

@@ -1,12 +1,12 @@
 """torch.compile: one own node, dynamic and unbacked sizes, effects, opcheck, boundary policies."""
 
 import pytest
-import sample_operators as sample
 import torch
 import torch.nn.functional as F
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch._inductor.utils import run_and_get_code
 
+from tests.runtime import sample_operators as sample
 from tileops.runtime.errors import CallError
 from tileops.runtime.targets import use_target
 

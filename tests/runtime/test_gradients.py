@@ -1,11 +1,11 @@
 """Gradients: gradcheck, functorch transforms, forward mode, refusals, checkpointing, compiled."""
 
 import pytest
-import sample_operators as sample
 import torch
 import torch.nn.functional as F
 from torch.utils import checkpoint
 
+from tests.runtime import sample_operators as sample
 from tileops.runtime.errors import CallError
 
 ops = getattr(torch.ops, sample.NAMESPACE)

@@ -1,7 +1,7 @@
-"""The command line: one module per verb, each with NAME, HELP, `configure` and `run`.
+"""The command line: one module per verb, each with `configure` and `run`.
 
-In: arguments. Out: an exit status: 0, 1 for findings, 2 for wrong usage and internal errors. Verbs
-import torch, if at all, inside `run`.
+In: arguments. Out: an exit status: 0, 1 for findings, 2 for wrong usage and internal errors. The
+module of a verb is imported when that verb is called, and imports torch, if at all, inside `run`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,31 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from typing import NoReturn
 
 from tileops._version import __version__
-from tileops.cli import doctor, list_ops, show
 from tileops.cli.errors import USAGE, CommandError, unknown
 
 __all__ = ["main"]
 
-VERBS = (list_ops, show, doctor)
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    name: str
+    help: str
+    module: str
+
+
+VERBS = (
+    Verb("list", "list the operators that the manifest declares", "list_ops"),
+    Verb("show", "show one operator: its entry, and what is derived from it", "show"),
+    Verb("cases", "list the calls that the workload rows denote", "cases"),
+    Verb("validate", "check a manifest", "validate"),
+    Verb("demo", "compile a small model from these operators and compare it with PyTorch", "demo"),
+    Verb("doctor", "report versions, devices, caches, and what is registered", "doctor"),
+)
 
 # What a shell reports for a process that these signals end.
 INTERRUPTED = 130
@@ -31,14 +47,19 @@ class _Parser(argparse.ArgumentParser):
         raise CommandError(f"{message}; see `{self.prog} --help`")
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser(chosen: Verb | None) -> argparse.ArgumentParser:
+    """The parser of the command, with the options of the chosen verb."""
     parser = _Parser(
         prog="tileops", description="Custom operators for torch.compile, declared once in YAML."
     )
     parser.add_argument("--version", action="version", version=f"tileops {__version__}")
-    verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     for verb in VERBS:
-        verb.configure(verbs.add_parser(verb.NAME, help=verb.HELP, description=verb.HELP))
+        sub = verbs.add_parser(verb.name, help=verb.help, description=verb.help)
+        if verb is chosen:
+            module = import_module(f"tileops.cli.{verb.module}")
+            module.configure(sub)
+            sub.set_defaults(run=module.run)
     return parser
 
 
@@ -74,12 +95,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    names = [verb.NAME for verb in VERBS]
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in names:
-        raise unknown("verb", arguments[0], names)
+    verbs = {verb.name: verb for verb in VERBS}
+    name = arguments[0] if arguments else ""
+    if name and not name.startswith("-") and name not in verbs:
+        raise unknown("verb", name, verbs)
     try:
-        args = build_parser().parse_args(arguments)
+        args = build_parser(verbs.get(name)).parse_args(arguments)
     except SystemExit as done:
         # --help and --version have printed what was asked for.
         return int(done.code or 0)
-    return {verb.NAME: verb for verb in VERBS}[args.verb].run(args)
+    status: int = args.run(args)
+    return status

@@ -9,8 +9,6 @@ from tileops.cli.errors import FINDINGS, OK, unknown
 from tileops.cli.manifest_option import add_spec_option, read_outline
 from tileops.cli.output import table, write
 
-NAME = "list"
-HELP = "list the operators that the manifest declares"
 COLUMNS = ("op", "family", "status", "operator")
 
 

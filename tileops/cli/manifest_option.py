@@ -10,7 +10,7 @@ from tileops.cli.errors import CommandError, unknown
 from tileops.cli.output import shows_color
 from tileops.diagnostics.model import Findings
 from tileops.diagnostics.text import render
-from tileops.manifest.files import spec_folder
+from tileops.manifest.fingerprint import spec_folder
 from tileops.manifest.outline import OutlineEntry, outline
 
 

@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tileops.cli.derived import operator, planned
 from tileops.cli.errors import OK, CommandError
 from tileops.cli.manifest_option import add_spec_option, find_entry, read_outline
 from tileops.cli.output import write
@@ -17,9 +18,7 @@ from tileops.diagnostics.model import Findings
 from tileops.diagnostics.text import printable, split_lines
 from tileops.manifest.outline import OutlineEntry
 from tileops.manifest.source import read_text, split_entries
-
-NAME = "show"
-HELP = "show one operator: its entry, and what is derived from it"
+from tileops.manifest.workload.text import rows_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,34 @@ def source(entry: OutlineEntry) -> str:
     return f"# {entry.span.file}:{entry.span.line}\n{body}\n"
 
 
-VIEWS: tuple[View, ...] = (View("yaml", "the entry as it is written (the default)", source),)
+def plan(entry: OutlineEntry) -> str:
+    """The steps that check a call and give its outputs."""
+    return f"{planned(entry)[1]}\n"
+
+
+def schema(entry: OutlineEntry) -> str:
+    """One line for each overload."""
+    overloads = operator(entry).header.overloads
+    return "".join(f"tileops::{overload.schema}\n" for overload in overloads)
+
+
+def code(entry: OutlineEntry) -> str:
+    """The generated Python text."""
+    return operator(entry).source.rstrip() + "\n"
+
+
+def rows(entry: OutlineEntry) -> str:
+    """Every case: what its row gives, and the types of the call."""
+    return rows_text(*planned(entry))
+
+
+VIEWS: tuple[View, ...] = (
+    View("yaml", "the entry as it is written (the default)", source),
+    View("plan", "the steps that check a call and give its outputs", plan),
+    View("schema", "the operators, as torch.library gets them", schema),
+    View("code", "the generated functions", code),
+    View("rows", "the calls that its workload rows denote", rows),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

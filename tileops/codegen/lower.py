@@ -231,7 +231,7 @@ class Lowering:
             return True
         if isinstance(node, Name):
             kind = self.kinds.get(node.id)
-            return kind is not None and hasattr(kind, "item") or str(kind) == "Shape"
+            return (kind is not None and hasattr(kind, "item")) or str(kind) == "Shape"
         return isinstance(node, Call) and node.function in ("broadcast", "reduced")
 
     def compare(self, node: Compare) -> str:

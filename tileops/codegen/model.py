@@ -1,16 +1,19 @@
 """What code generation hands to the runtime: operators as data and as text, without torch.
 
 `Header` is what registration needs and nothing more; it goes through the import cache as JSON.
-`Operator` adds what the first call of an operator needs and is built then.
+`Operator` adds what the first call of an operator needs and is built then. Importing this module
+loads nothing of the manifest language, which a process that only registers does without.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from tileops.manifest.signature.model import Signature
-from tileops.manifest.signature.steps import Plan
+if TYPE_CHECKING:
+    from tileops.manifest.signature.model import Signature
+    from tileops.manifest.signature.steps import Plan
 
 
 class Role(Enum):

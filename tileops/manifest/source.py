@@ -15,6 +15,7 @@ from yaml.reader import Reader
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Findings, Span
 from tileops.diagnostics.text import split_lines
+from tileops.manifest.fingerprint import MAX_BYTES
 from tileops.manifest.nodes import MappingNode, Node, Scalar, ScalarNode, SequenceNode
 from tileops.manifest.tree import Stop, TreeBuilder
 
@@ -29,8 +30,6 @@ __all__ = [
     "read_text",
     "split_entries",
 ]
-
-MAX_BYTES = 4 * 2**20
 
 _KEY_LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*) *:(?: |$)")
 

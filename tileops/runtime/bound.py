@@ -6,6 +6,7 @@ adapters, dispatch, autograd and the class share. Nothing here is built while a 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import threading
 from collections.abc import Callable, Mapping
@@ -57,7 +58,7 @@ class Layout:
 
     `bound_outputs` gives per output the argument that it is, or "" where the overload returns it or
     where it is absent; `returned` the positions of the outputs that the overload returns;
-    `unbound` the written inputs that no output is.
+    `unbound` the written inputs that no output is; `infinite` the defaults that no schema carries.
     """
 
     overload: OverloadHeader
@@ -66,6 +67,7 @@ class Layout:
     returned: tuple[int, ...]
     bound_outputs: tuple[str, ...]
     unbound: tuple[str, ...]
+    infinite: Mapping[str, float]
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -138,6 +140,21 @@ class Bound:
                     self._functions = compile_operator(self.operator)
         return self._functions
 
+    @functools.cached_property
+    def branch(self) -> Callable[..., str] | None:
+        """The function of `infer`'s arguments that names the overload of a call.
+
+        None where the arguments alone tell: one overload, or `default` beside `out`.
+        """
+        if {item.name for item in self.header.overloads} <= {"default", "out"}:
+            return None
+        written = self.functions.get("overload")
+        if written is not None:
+            return written  # type: ignore[no-any-return]
+        from tileops.runtime import branches
+
+        return branches.selector(self.operator)
+
     @property
     def op_class(self) -> type | None:
         """The Python class of the entry, or None when it has no code."""
@@ -173,7 +190,18 @@ class Bound:
             for a in self.operator.arguments
             if a.role is not Role.TARGET
         )
-        return Layout(overload, tuple(arguments), inferred, *self._effects(overload))
+        return Layout(
+            overload, tuple(arguments), inferred, *self._effects(overload), self._infinite()
+        )
+
+    def _infinite(self) -> dict[str, float]:
+        """The defaults that a schema cannot carry, by argument: its `None` stands for them."""
+        found = {}
+        for parameter in self.operator.parameters:
+            text = (parameter.default or "").replace("'", '"')
+            if text.startswith('float("'):
+                found[parameter.name] = float(text.removeprefix('float("').removesuffix('")'))
+        return found
 
     def _effects(
         self, overload: OverloadHeader

@@ -38,23 +38,20 @@ _KINDS = ("run", "fake", "autograd", "plain", "transform", "inline")
 
 
 class Slot:
-    """The functions of one overload; each is a builder of all of them until the first call."""
+    """The functions of one overload, absent until the first call asks for one of them."""
 
-    __slots__ = ("_build", "autograd", "fake", "inline", "plain", "run", "transform")
+    __slots__ = ("_build", *_KINDS)
 
     def __init__(self, build: Callable[[], Functions]) -> None:
         self._build: Callable[[], Functions] | None = build
-        for kind in _KINDS:
-            setattr(self, kind, self._first(kind))
 
-    def _first(self, kind: str) -> Callable[..., Any]:
-        def first(*args: Any, **kwargs: Any) -> Any:
-            self.prepare()
-            return getattr(self, kind)(*args, **kwargs)
+    def __getattr__(self, kind: str) -> Any:
+        if kind not in _KINDS:
+            raise AttributeError(kind)
+        self._prepare()
+        return object.__getattribute__(self, kind)
 
-        return first
-
-    def prepare(self) -> None:
+    def _prepare(self) -> None:
         """Builds the functions, once, whichever thread comes first."""
         with _lock:
             if self._build is None:

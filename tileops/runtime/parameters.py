@@ -79,6 +79,7 @@ _WORDS: dict[str, Test] = {
     "None": lambda value: value is None,
     "torch.dtype": lambda value: isinstance(value, torch.dtype),
     "torch.device": _is_device,
+    "tensor": lambda value: value is None or isinstance(value, torch.Tensor),
     "torch.Tensor": lambda value: isinstance(value, torch.Tensor),
 }
 

@@ -62,6 +62,7 @@ from tileops.manifest.signature.points import Discriminants
 from tileops.manifest.signature.used import check_used
 from tileops.manifest.values import read_value
 
+#: The code of each fault that reading an expression may have.
 FAULTS: dict[str, Code] = {
     "syntax": codes.SYNTAX,
     "form": codes.REJECTED_FORM,

@@ -1,0 +1,113 @@
+"""`tileops validate`: what is wrong with a manifest, as text, JSON or GitHub annotations.
+
+The checks are `tileops.validator`'s; here are the options, the choice of entries and the form.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from tileops.cli.errors import FINDINGS, OK, unknown
+from tileops.cli.manifest_option import add_spec_option, chosen_folder
+from tileops.cli.output import shows_color, write
+from tileops.diagnostics.machine import to_github, to_json
+from tileops.diagnostics.model import Findings
+from tileops.diagnostics.text import render
+from tileops.manifest.entry import Entry
+from tileops.manifest.outline import outline
+from tileops.validator.model import Options
+from tileops.validator.rules import RULES
+from tileops.validator.runner import Progress, Report, validate
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_spec_option(parser)
+    parser.add_argument(
+        "--op", action="append", default=[], metavar="NAME", help="only this entry (repeatable)"
+    )
+    parser.add_argument(
+        "--family", action="append", default=[], help="only the entries of this family (repeatable)"
+    )
+    parser.add_argument("--format", choices=("text", "json", "github"), default="text")
+    parser.add_argument(
+        "--static",
+        action="store_true",
+        help="import no operator code (the default for a folder that is not the shipped one)",
+    )
+    parser.add_argument(
+        "--nightly", action="store_true", help="every reference API must be installed and resolve"
+    )
+    parser.add_argument(
+        "--strict-advisories", action="store_true", help="let advisories change the exit status"
+    )
+    parser.add_argument("--list-rules", action="store_true", help="print the checks and stop")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.list_rules:
+        for rule in RULES:
+            write(f"{rule.name:12}{rule.phase.value:8}{rule.title}\n")
+        return OK
+    folder = chosen_folder(args.spec)
+    _check_names(args)
+    report = validate(
+        folder,
+        select=lambda entry: _chosen(entry, args),
+        static=args.static or args.spec is not None,
+        options=Options(nightly=args.nightly),
+        progress=_progress(),
+    )
+    write(_form(report, args.format))
+    advisories = len(report.findings) - report.findings.errors
+    failed = report.findings.errors or (args.strict_advisories and advisories)
+    return FINDINGS if failed else OK
+
+
+def _form(report: Report, form: str) -> str:
+    if form == "json":
+        return to_json(report.findings, report.summary)
+    if form == "github":
+        return to_github(report.findings)
+    text = render(report.findings, report.manifest.sources, shows_color(sys.stdout))
+    counts = ", ".join(f"{value} {name}" for name, value in report.summary.items())
+    return f"{text}{counts}\n"
+
+
+def _chosen(entry: Entry, args: argparse.Namespace) -> bool:
+    family = "" if entry.family is None else entry.family.text
+    return (not args.op or entry.op in args.op) and (not args.family or family in args.family)
+
+
+def _check_names(args: argparse.Namespace) -> None:
+    if not args.op and not args.family:
+        return
+    entries = outline(chosen_folder(args.spec), Findings())
+    ops, families = {entry.op for entry in entries}, {entry.family for entry in entries}
+    for op in args.op:
+        if op not in ops:
+            raise unknown("op", op, ops)
+    for family in args.family:
+        if family not in families:
+            raise unknown("family", family, families)
+
+
+def _progress() -> Progress:
+    """A line on stderr, once a run takes more than a second, rewritten on a terminal."""
+    start = last = time.monotonic()
+    terminal = sys.stderr.isatty()
+    pause = 0.2 if terminal else 10.0
+
+    def show(done: int, total: int, op: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - start < 1.0 or now - last < pause:
+            return
+        last = now
+        end = "\r" if terminal else "\n"
+        sys.stderr.write(f"validate: {done} of {total} entries, at {op:40}{end}")
+        sys.stderr.flush()
+
+    return show
+
