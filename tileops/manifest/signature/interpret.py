@@ -416,7 +416,7 @@ def check_param(param: Param, value: Any, signature: Signature) -> str | None:
     for member in alternatives(param.type):
         if isinstance(member, WordType) and member.word not in _OBJECTS | {"torch.dtype"}:
             return None
-    adt = getattr(param.kind, "name", None)
+    adt = getattr(param.kind, "name", "")
     try:
         if adt in signature.adts and not isinstance(value, str | int | float | list | tuple):
             if value is not None:

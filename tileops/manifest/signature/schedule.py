@@ -201,7 +201,7 @@ class _Scheduler:
         if guard not in self.masks:
             bits = 0
             for at, point in enumerate(self.group.points):
-                if self.discriminants.truth(guard, point) is not False:
+                if guard is None or self.discriminants.truth(guard, point) is not False:
                     bits |= 1 << at
             self.masks[guard] = bits
         return self.masks[guard]
@@ -472,28 +472,25 @@ class _Scheduler:
         self, tensor: Tensor, guard: Guard, axes: Axes, position: int, expr: Expr
     ) -> bool:
         shown = self.shown(guard)
-        before = _place(axes, position, back=False)
-        after = _place(axes, position, back=True)
+        alone = len(axes.items) == 1
         if self.ready(expr, guard):
             # A run of known length needs only one of its ends.
             place = self.place_of(guard, axes, position)
             if place is None:
                 return False
             early = self.of_tensor(tensor, shown, expr, *place.splices)
-            ends = (None, place) if place.back else (place, None)
+            before, after = (None, place) if place.back else (place, None)
             self.steps.append(
-                SpliceStep(
-                    tensor.name, *ends, expr, None, Mode.CHECK, shown, early, len(axes.items) == 1
-                )
+                SpliceStep(tensor.name, before, after, expr, None, Mode.CHECK, shown, early, alone)
             )
             return True
         assert isinstance(expr, Name)
-        early = self.of_tensor(tensor, shown, *before.splices, *after.splices)
+        first = _place(axes, position, back=False)
+        last = _place(axes, position, back=True)
+        early = self.of_tensor(tensor, shown, *first.splices, *last.splices)
         mode = self.mode(expr.id, guard)
         self.steps.append(
-            SpliceStep(
-                tensor.name, before, after, expr, expr.id, mode, shown, early, len(axes.items) == 1
-            )
+            SpliceStep(tensor.name, first, last, expr, expr.id, mode, shown, early, alone)
         )
         self.bind(expr.id, guard, early)
         return True
