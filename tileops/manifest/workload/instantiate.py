@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tileops.diagnostics.text import shorten
 from tileops.manifest.language.arrays import Values
 from tileops.manifest.language.evaluate import evaluate
 from tileops.manifest.language.generators import seed_of
@@ -39,7 +40,9 @@ def instantiate(case: Case) -> Instance:
         given = solver.env[name]
         if inferred is not None and inferred != given:
             raise CaseFails(
-                f"the call must infer {name} = {show(given)} back, got {show(inferred)}", name
+                f"the call must infer {name} = {shorten(show(given))} back,"
+                f" got {shorten(show(inferred))}",
+                name,
             )
     solver.add_lets()
     return Instance(case, inputs, types.outputs, types.indices, solver.env)
@@ -106,7 +109,7 @@ class Solver:
         """Solves open indices of a generated tensor's shape from the generator's result."""
         generation = self.case.workload.metadata[tensor].generation
         try:
-            sizes = generation.generator.shape(*self.arguments(tensor))
+            sizes = generation.generator.sizes(self.arguments(tensor))
         except DomainError as error:
             raise CaseFails(f"values of {tensor} {generation}: {error}", tensor) from None
         axes = self.branch.shapes[tensor]
@@ -197,7 +200,7 @@ def check_requirements(instance: Instance, values: Mapping[str, Values]) -> None
         case = instance.case
         requirement = case.workload.metadata[name].requirements[at]
         known = ", ".join(
-            f"{key}={show(instance.env[key])}"
+            f"{key}={shorten(show(instance.env[key]))}"
             for key in sorted(frozenset().union(*map(names_in, requirement.arguments)))
             if key in instance.env
         )
