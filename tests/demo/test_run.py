@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tileops.demo.compiled import Compiled, CompileError
+from tileops.demo.compiled import Compiled, CompileError, Plain
 from tileops.demo.generate import generate
 from tileops.demo.model import Config, Decoder
 from tileops.demo.run import Settings, run_demo
@@ -34,8 +34,6 @@ def run(spelling: Spelling = TILEOPS, settings: Settings = SETTINGS) -> tuple[li
 
 def test_the_model_recites_its_prompt() -> None:
     weights = build_weights(TINY, CPU)
-    from tileops.demo.compiled import Plain
-
     result = generate(Plain(Decoder(weights, PLAIN)), DATA[:48], 12, CPU)
     back = look_back(TINY)
     text = DATA[:48] + result.generated
@@ -137,7 +135,7 @@ def test_a_graph_break_is_noticed() -> None:
 
 def test_a_length_that_the_graph_fixes_is_noticed() -> None:
     def fixing(x: torch.Tensor) -> torch.Tensor:
-        return TILEOPS.rope(x) + 0.0 * int(x.shape[1])
+        return TILEOPS.rope(x) * (1.0 if x.shape[1] == SETTINGS.prompt else 1)
 
     (problem,), _ = run(replace(TILEOPS, rope=fixing))
     assert problem.startswith("a dynamic length is fixed by the graph: ")

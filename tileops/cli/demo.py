@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,6 +72,10 @@ def _count(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     if importlib.util.find_spec("torch") is None:
         raise CommandError("the demo needs torch, which is not installed")
+    if "torch" not in sys.modules:
+        # Read when torch loads. Threads that spin while they wait hardly show on idle cores, and
+        # keep shared ones from their work (seen on two cores under load: 1 token a second, not 16).
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     from tileops.demo.run import Settings, run_demo
     from tileops.demo.text import TextError, read_text
     from tileops.runtime.shipped import register
