@@ -30,7 +30,7 @@ ROOT = FAMILY + 1
 
 TORCH_FREE = ("_version", "static", "diagnostics", "manifest", "codegen", "validator")
 LOOKS_UP = ("validator", "cli")
-LIBRARIES = {"manifest": {"yaml"}, "testing": {"torch", "triton"}, "demo": {"torch"}}
+LIBRARIES = {"manifest": {"yaml"}, "testing": {"torch", "triton", "pytest"}, "demo": {"torch"}}
 
 
 @dataclass(frozen=True)

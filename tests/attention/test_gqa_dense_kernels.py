@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from tests.attention import oracle
+from tests.devices import DEVICES, gpu
 from tileops.attention import GQADenseFwdOp
 from tileops.runtime.launch import Call
-from tileops.testing.devices import DEVICES, gpu
 from tileops.testing.tolerance import norm_tolerance
 from tileops.testing.values import poisoned, serve, stride_variants
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tileops.gemm import reference, tiles
-from tileops.testing.devices import compiles
+from tests.devices import compiles
+from tileops.gemm import GEMMFwdOp, reference, tiles
 from tileops.testing.kernels import Declined, record
 from tileops.testing.tolerance import assert_close
+from tileops.testing.values import launcher_of
 
 LAYOUTS = [(False, False), (False, True), (True, False), (True, True)]
 NT = {"trans_a": False, "trans_b": True}

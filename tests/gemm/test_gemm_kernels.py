@@ -7,9 +7,9 @@ import math
 import pytest
 import torch
 
+from tests.devices import DEVICES, gpu
 from tileops.gemm import GEMMFwdOp
 from tileops.runtime.launch import Call
-from tileops.testing.devices import DEVICES, gpu
 from tileops.testing.tolerance import assert_close
 from tileops.testing.values import poisoned, serve, stride_variants
 

@@ -7,8 +7,8 @@ import math
 import pytest
 import torch
 
+from tests.devices import DEVICES, gpu
 from tileops.reduction import SoftmaxFwdOp
-from tileops.testing.devices import DEVICES, gpu
 from tileops.testing.tolerance import assert_close
 from tileops.testing.values import poisoned, serve, stride_variants
 

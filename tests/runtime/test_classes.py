@@ -4,6 +4,7 @@ import copy
 import inspect
 import io
 import pickle
+import pydoc
 import subprocess
 import sys
 import textwrap
@@ -40,6 +41,11 @@ def test_signatures_show_the_manifest():
     assert list(inspect.signature(sample.CLASSES["ScaleFwdOp"].forward).parameters) == [
         "self", "x", "y", "out",
     ]  # fmt: skip
+
+
+def test_help_shows_the_generated_methods():
+    text = pydoc.render_doc(RMSNormFwdOp, renderer=pydoc.plaintext)
+    assert "__init__(self, normalized_shape" in text and "forward(self, x" in text
 
 
 def test_equality_repr_and_hash():
@@ -201,6 +207,23 @@ def test_registering_again_is_a_no_op_and_another_schema_an_error():
     assert "already registered" in changed.skipped[0].reason
     with pytest.raises(CallError, match="its entry was skipped"):
         changed.bound("RMSNormFwdOp")
+
+
+def test_compile_caches_depend_on_what_is_registered():
+    config = torch.compiler.config
+    with config.patch(cache_key_tag="mine"):
+        fresh("tileops_tagged").register()
+        first = config.cache_key_tag
+        assert first.startswith("mine;tileops=") and first.count("tileops=") == 1
+        overload = replace(sample.RMS_NORM.header.overloads[0], schema="(Tensor x) -> Tensor")
+        other = replace(sample.RMS_NORM.header, overloads=(overload,))
+        fresh("tileops_tagged_too", other).register()
+        assert config.cache_key_tag != first and config.cache_key_tag.count("tileops=") == 1
+    found = []
+    thread = threading.Thread(target=lambda: found.append(config.cache_key_tag))
+    thread.start()
+    thread.join()
+    assert "tileops=" in found[0]
 
 
 def test_entries_list_what_there_is():

@@ -56,17 +56,35 @@ def test_order_of_call_context_and_process(vendor):
         thread.start()
         thread.join()
         assert found == [("vendor", "vendor")]
+        with use_target(None):
+            assert served_by(x) == ("eager", "reference")
     finally:
         use_target(None)
     assert served_by(x) == ("eager", "reference")
 
 
-def test_errors_list_what_exists(vendor):
+def test_compile_caches_depend_on_the_default_target(vendor):
+    config = torch.compiler.config
+    before = config.cache_key_tag
+    with use_target("vendor"):
+        assert config.cache_key_tag != before
+    assert config.cache_key_tag == before
+    use_target("vendor")
+    assert config.cache_key_tag != before
+    use_target(None)
+    assert config.cache_key_tag == before
+
+
+def test_errors_list_what_exists(vendor, monkeypatch):
     x = torch.randn(3, 8)
     with pytest.raises(CallError, match="target must be one of triton, eager, vendor, got 'no'"):
         ops.rms_norm_fwd(x, normalized_shape=[8], target="no")
-    with pytest.raises(CallError, match="does not implement AddFwdOp; targets that do: triton"):
+    with pytest.raises(CallError, match="does not implement AddFwdOp; targets that do: eager"):
         ops.add_fwd(x, x, target="vendor")
+    with monkeypatch.context() as patch:
+        patch.setenv("TRITON_INTERPRET", "1")
+        with pytest.raises(CallError, match=r"'triton' does not implement AddFwdOp; .* do: eager"):
+            ops.add_fwd(x, x, target="triton")
     with pytest.raises(CallError, match=r"target 'triton' serves cuda, not cpu; .* eager, vendor"):
         ops.rms_norm_fwd(x, normalized_shape=[8], target="triton")
     with pytest.raises(CallError, match="use_target: target must be one of"):

@@ -35,7 +35,7 @@ _AMPERE = {
 _SMALL_MEMORY = {
     64: Tile(128, 64, warps=4, stages=2),
     128: Tile(64, 64, warps=4, stages=2),
-    256: Tile(64, 32, warps=4, stages=2),
+    256: Tile(64, 32, warps=8, stages=2),
 }
 _INTERPRETER = Tile(32, 32, warps=4, stages=2)
 
@@ -60,7 +60,8 @@ def split_tile(rows: int, width: int, capability: Capability) -> Tile:
     block_m = 16 if rows <= 16 else 32 if rows <= 32 else 64
     if capability is None:
         return Tile(block_m, 32, warps=4, stages=2)
-    wide = padded(width) > 128
+    # More rows or wider heads would spill beside 128 keys.
+    narrow = block_m == 64 or padded(width) > 128
     if capability[0] in (9, 10) or capability == (8, 0):
-        return Tile(block_m, 64 if wide else 128, warps=4, stages=2)
-    return Tile(block_m, 32 if wide else 64, warps=4, stages=2)
+        return Tile(block_m, 64 if narrow else 128, warps=4, stages=2)
+    return Tile(block_m, 32 if padded(width) > 128 else 64, warps=4, stages=2)

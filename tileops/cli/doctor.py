@@ -23,6 +23,15 @@ from tileops.diagnostics.text import printable, shorten
 from tileops.manifest.cache import cache_folder
 from tileops.manifest.fingerprint import spec_folder
 
+_PROBE = """
+import time, torch
+start = time.perf_counter()
+import tileops
+seconds = round(time.perf_counter() - start, 3)
+from tileops.cli.probe import report
+report(seconds)
+"""
+
 _PACKAGE = Path(tileops.__file__).parent
 
 
@@ -115,7 +124,7 @@ def _probe() -> dict[str, Any]:
     """What `tileops.cli.probe` finds in a process of its own; else a RuntimeError."""
     path = os.pathsep.join(filter(None, [str(_PACKAGE.parent), os.environ.get("PYTHONPATH")]))
     env = os.environ | {"PYTHONPATH": path, "TILEOPS_STATIC": "0"}
-    command = [sys.executable, "-m", "tileops.cli.probe"]
+    command = [sys.executable, "-c", _PROBE]
     try:
         done = subprocess.run(
             command, env=env, capture_output=True, text=True, errors="replace", timeout=300

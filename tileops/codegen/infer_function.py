@@ -21,7 +21,8 @@ from tileops.manifest.language.types import (
     WordType,
     alternatives,
 )
-from tileops.manifest.signature.model import Param, Role as TensorRole, Signature
+from tileops.manifest.signature.model import Param, Signature
+from tileops.manifest.signature.model import Role as TensorRole
 from tileops.manifest.signature.steps import (
     AxisStep,
     ComboStep,
@@ -468,15 +469,26 @@ class _Emitter:
 
     def run_of(self, step: SpliceStep) -> str:
         shape = self.shape_of(step.tensor)
-        start = "" if not step.before.count and not step.before.splices else self.index(step.before)
-        if not step.after.count and not step.after.splices:
-            stop = ""
-        elif not step.after.splices:
-            stop = f"-{step.after.count}"
+        length = self.low.support("len")
+        run = f"{length}({self.low.expr(step.expr)})"
+        start = "" if step.before is None else self.start(step.before)
+        if step.after is None:
+            stop = f"{start} + {run}" if start else run
         else:
-            length = self.low.support("len")
-            stop = f"{length}({shape}) - ({self.count(step.after.count, step.after.splices)})"
+            stop = self.stop(step.after, shape)
+        if step.before is None:
+            start = f"{stop or f'{length}({shape})'} - {run}"
         return shape if not start and not stop else f"{shape}[{start}:{stop}]"
+
+    def start(self, place: Place) -> str:
+        return self.index(place) if place.count or place.splices else ""
+
+    def stop(self, place: Place, shape: str) -> str:
+        """The end of a slice whose last axis stands at `place`, counted from the back."""
+        if not place.splices:
+            return f"-{place.count}" if place.count else ""
+        length = self.low.support("len")
+        return f"{length}({shape}) - ({self.count(place.count, place.splices)})"
 
     def combo(self, step: ComboStep) -> None:
         optional = [

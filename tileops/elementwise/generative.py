@@ -9,7 +9,8 @@ import triton
 import triton.language as tl
 
 from tileops.runtime.launch import Call
-from tileops.tiling.config import ceil_div, float64_bits, multiprocessors, pow2_at_least
+from tileops.runtime.processors import processors
+from tileops.tiling.config import ceil_div, float64_bits, pow2_at_least
 from tileops.tiling.device import sin_cos_of_turns, turns_per_position, widen
 from tileops.tiling.strides import is_wide
 
@@ -61,7 +62,7 @@ def launch_sinusoidal(
     column_blocks = ceil_div(length, block_n)
     # Eight programs a multiprocessor hide the latency of the stores; more work is steps of them.
     tiles = ceil_div(int(rows), block_rows) * int(column_blocks)
-    steps = pow2_at_least(ceil_div(tiles, 8 * multiprocessors(call.capability)))
+    steps = pow2_at_least(ceil_div(tiles, 8 * processors(call)))
     steps = min(steps, 32)
     call.launch(
         sinusoidal_kernel,

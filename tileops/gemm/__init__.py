@@ -26,7 +26,7 @@ class GEMMFwdOp(Op):
     """
 
     reference = staticmethod(reference.gemm)
-    kernel_types = {  # noqa: RUF012
+    kernel_types = {
         "split_k": Kernel("tileops.gemm.gemm:launch_split_k"),
         "descriptor": Kernel("tileops.gemm.gemm_descriptor:launch_descriptor"),
         "pointer": Kernel("tileops.gemm.gemm:launch_pointer"),

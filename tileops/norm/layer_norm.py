@@ -14,6 +14,7 @@ import triton
 import triton.language as tl
 
 from tileops.runtime.launch import Call
+from tileops.runtime.processors import processors
 from tileops.tiling.config import ceil_div, pow2_at_least, row_config, splits
 from tileops.tiling.device import row_offset, widen
 from tileops.tiling.strides import Rows, as_vector, rows_of
@@ -214,7 +215,7 @@ def launch_row(
         return f"rows of {rows.length} elements do not fit in registers"
     weight, w_inner = as_vector(weight)
     bias, b_inner = as_vector(bias)
-    config = row_config(rows.count, int(rows.length), call.capability)
+    config = row_config(rows.count, int(rows.length), processors(call))
     call.launch(
         layer_norm_row_kernel,
         (ceil_div(rows.count, config.rows),),
@@ -243,7 +244,7 @@ def launch_split_row(
 ) -> str | None:
     """LayerNorm, few rows of many elements: several programs a row, in two launches."""
     rows, x = _rows(input, len(normalized_shape))
-    parts, part = splits(rows.count, rows.length, CHUNK_BLOCK, call.capability)
+    parts, part = splits(rows.count, rows.length, CHUNK_BLOCK, processors(call))
     if parts == 1:
         return f"{rows.count} rows fill the device without splitting them"
     partial = torch.empty(rows.count * parts * 2, dtype=torch.float32, device=call.device)

@@ -14,6 +14,7 @@ import triton.language as tl
 
 from tileops.norm.reference import FLOAT32_EPSILON
 from tileops.runtime.launch import Call
+from tileops.runtime.processors import processors
 from tileops.tiling.config import ceil_div, pow2_at_least, row_config, splits
 from tileops.tiling.device import row_offset, widen
 from tileops.tiling.strides import Rows, as_vector, rows_of
@@ -341,10 +342,12 @@ def _launch_row(
     eps: float,
 ) -> str | None:
     rows, x, residual = _rows(x, residual, trailing)
-    if rows.length > MAX_ROW_BLOCK:
+    # Two float32 rows of 32768 spill (sm_90, Triton 3.9).
+    limit = MAX_ROW_BLOCK if residual is None or x.element_size() < 4 else MAX_ROW_BLOCK // 2
+    if rows.length > limit:
         return f"rows of {rows.length} elements do not fit in registers"
     weight, w_inner = as_vector(weight)
-    config = row_config(rows.count, int(rows.length), call.capability)
+    config = row_config(rows.count, int(rows.length), processors(call))
     call.launch(
         rms_norm_row_kernel,
         (ceil_div(rows.count, config.rows),),
@@ -377,7 +380,7 @@ def _launch_long(
     rows, x, residual = _rows(x, residual, trailing)
     parts, part = 1, rows.length
     if split:
-        parts, part = splits(rows.count, rows.length, CHUNK_BLOCK, call.capability)
+        parts, part = splits(rows.count, rows.length, CHUNK_BLOCK, processors(call))
         if parts == 1:
             return f"{rows.count} rows fill the device without splitting them"
     weight, w_inner = as_vector(weight)

@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 
 from tileops.runtime.launch import Call
+from tileops.runtime.processors import processors
 from tileops.tiling.config import ceil_div, pow2_at_least, row_config, splits
 from tileops.tiling.device import accumulator, row_offset, widen
 from tileops.tiling.strides import Rows, is_wide, rows_of
@@ -210,7 +211,7 @@ def launch_row(
     width = max(x.element_size(), output.element_size(), 4)
     if rows.length * width > MAX_ROW_BYTES:
         return f"rows of {rows.length} elements do not fit in registers"
-    config = row_config(rows.count, int(rows.length), call.capability)
+    config = row_config(rows.count, int(rows.length), processors(call))
     call.launch(
         softmax_row_kernel,
         (ceil_div(rows.count, config.rows),),
@@ -237,7 +238,7 @@ def launch_split_row(
     if (reason := _not_rows(x, dim)) is not None:
         return reason
     rows, x = _rows(x, _axis(x, dim))
-    parts, part = splits(rows.count, rows.length, CHUNK_BLOCK, call.capability)
+    parts, part = splits(rows.count, rows.length, CHUNK_BLOCK, processors(call))
     if parts == 1:
         return f"{rows.count} rows fill the device without splitting them"
     partial = torch.empty(rows.count * parts * 2, dtype=_sum_dtype(output), device=call.device)

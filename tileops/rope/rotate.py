@@ -13,7 +13,8 @@ import triton
 import triton.language as tl
 
 from tileops.runtime.launch import Call
-from tileops.tiling.config import ceil_div, float64_bits, multiprocessors, pow2_at_least
+from tileops.runtime.processors import processors
+from tileops.tiling.config import ceil_div, float64_bits, pow2_at_least
 from tileops.tiling.device import sin_cos_of_turns, turns_per_position, widen
 from tileops.tiling.strides import is_wide
 
@@ -98,7 +99,7 @@ def launch_rope(
     block_p = pow2_at_least(half)
     block_h = min(pow2_at_least(int(heads)), max(1, TILE // block_p))
     block_s = max(1, TILE // (block_p * block_h))
-    enough = 2 * multiprocessors(call.capability)
+    enough = 2 * processors(call)
     while block_s > 1 and batches * ceil_div(positions, block_s) < enough:
         block_s //= 2
     position_blocks, head_blocks = ceil_div(positions, block_s), ceil_div(heads, block_h)

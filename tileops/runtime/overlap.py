@@ -53,13 +53,13 @@ def overlaps(a: torch.Tensor, b: torch.Tensor) -> bool:
     if a.numel() == 0 or b.numel() == 0:
         return False
     a_start, b_start = a.data_ptr(), b.data_ptr()
-    return a_start < b_start + _span(b) and b_start < a_start + _span(a)
+    return bool(a_start < b_start + _span(b) and b_start < a_start + _span(a))
 
 
 def _span(tensor: torch.Tensor) -> int:
     if tensor.is_contiguous():
-        return tensor.numel() * tensor.element_size()
+        return int(tensor.numel() * tensor.element_size())
     extent = sum(
         (size - 1) * abs(stride) for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
     )
-    return (extent + 1) * tensor.element_size()
+    return int((extent + 1) * tensor.element_size())

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from tileops.codegen.model import Header, Operator
-from tileops.runtime import library
+from tileops.runtime import cache_tag, library
 from tileops.runtime.bound import Bound
 from tileops.runtime.errors import CallError
 
@@ -46,7 +46,8 @@ class Registry:
     """Operators by entry name.
 
     `load_operator` gives the operator of an entry on its first call; `classes` maps entry names to
-    their classes, which are otherwise imported from `tileops.<family>`.
+    their classes, which are otherwise imported from `tileops.<family>`; `fingerprint` is what the
+    manifest's content is known by, for torch's compile caches.
     """
 
     def __init__(
@@ -58,10 +59,12 @@ class Registry:
         *,
         skipped: Iterable[tuple[str, str]] = (),
         compile_operator: Callable[[Operator], Mapping[str, Any]] | None = None,
+        fingerprint: str = "",
     ) -> None:
         self.namespace = namespace
         self.skipped: tuple[Skipped, ...] = tuple(Skipped(*item) for item in skipped)
         self._classes = classes
+        self._fingerprint = fingerprint
         self._lock = threading.RLock()
         self._found: dict[str, type | None] = {}
         self._bound = {
@@ -89,6 +92,9 @@ class Registry:
                     self.skipped = (*self.skipped, Skipped(name, reason))
                     del self._bound[name]
             self._registered = True
+            schemas = (o.schema for b in self._bound.values() for o in b.header.overloads)
+            classes = () if self._classes is None else self._classes.values()
+            cache_tag.tag_caches(self.namespace, schemas, self._fingerprint, classes)
 
     def _register(self, bound: Bound) -> None:
         slots = {
@@ -170,6 +176,11 @@ def set_default(registry: Registry) -> None:
     """Makes `registry` the one in which classes find their operators."""
     global _default
     _default = registry
+
+
+def has_default() -> bool:
+    """Whether the shipped manifest is registered in this process."""
+    return _default is not None
 
 
 def default() -> Registry:

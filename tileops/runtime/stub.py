@@ -37,10 +37,14 @@ class LastCall:
 class Lazy:
     """Stands on a class for a function that is generated when somebody first looks at it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, general: Callable[..., Any]) -> None:
         self.name = name
+        self.general = general
 
     def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None and not owner.has_entry():  # type: ignore[attr-defined]
+            # help() looks at bases too.
+            return self.general
         function = generated(owner, self.name)
         return function if instance is None else function.__get__(instance, owner)
 
@@ -92,17 +96,14 @@ def construct(self: Any, values: dict[str, Any], target: str | None) -> None:
     self.__dict__.update(state, target=target, **listed)
 
 
-def completed(self: Any, names: tuple[str, ...], tensors: tuple[Any, ...]) -> None:
+def completed(self: Any, *tensors: Any) -> None:
     """Remembers a finished call of real tensors, for `eval_roofline`, per thread."""
     for tensor in tensors:
         if type(tensor) not in _PLAIN:
             return
-    calls = self.__dict__.get(LAST_CALLS)
-    if calls is None:
-        calls = self.__dict__.setdefault(LAST_CALLS, {})
-    calls[threading.get_ident()] = (
-        names, [None if t is None else (t.shape, t.dtype) for t in tensors]
-    )
+    self.__dict__.setdefault(LAST_CALLS, {})[threading.get_ident()] = [
+        None if tensor is None else (tensor.shape, tensor.dtype) for tensor in tensors
+    ]
 
 
 def last_call(self: Any) -> LastCall | None:
@@ -110,10 +111,11 @@ def last_call(self: Any) -> LastCall | None:
     found = self.__dict__.get(LAST_CALLS, {}).get(threading.get_ident())
     if found is None:
         return None
-    names, tensors = found
+    operator: Operator = type(self).bound().operator
+    names = [a.name for a in operator.arguments if a.role in (Role.INPUT, Role.OUT)]
     inputs = {
         name: None if item is None else (tuple(item[0]), item[1])
-        for name, item in zip(names, tensors, strict=True)
+        for name, item in zip(names, found, strict=True)
     }
     return LastCall(inputs, self.parameters())
 
@@ -164,7 +166,6 @@ class _Methods:
             "_empty": torch.empty,
             "_field": _field,
             "_moved": _moved,
-            "_input_names": tuple(a.name for a in self.inputs),
         }
         self.branches = self.bound.branch is not None
         self.names["_branch"] = self.bound.branch
@@ -258,8 +259,8 @@ class _Methods:
             for a in layout.arguments
         )
         lines = [f"_result = _call_{layout.overload.name}({arguments})"]
-        passed = "".join(f"{a.name}, " for a in self.inputs)
-        lines += ["if not _compiling():", f"    _completed(self, _input_names, ({passed}))"]
+        passed = "".join(f", {a.name}" for a in self.inputs)
+        lines += ["if not _compiling():", f"    _completed(self{passed})"]
         several = len(layout.returned) > 1
         outputs = []
         for index, bound in enumerate(layout.bound_outputs):

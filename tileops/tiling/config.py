@@ -1,6 +1,6 @@
-"""Launch configurations by shape and capability: tables and arithmetic, no tuning at run time.
+"""Launch configurations by shape and device: tables and arithmetic, no tuning at run time.
 
-In: row counts, lengths, a capability. Out: block sizes and warps.
+In: row counts, lengths, how many multiprocessors there are. Out: block sizes and warps.
 """
 
 from __future__ import annotations
@@ -13,15 +13,11 @@ __all__ = [
     "ceil_div",
     "flat_config",
     "float64_bits",
-    "multiprocessors",
     "pow2_at_least",
     "row_config",
     "splits",
     "tile_config",
 ]
-
-# Multiprocessors of the largest chip of a capability: A100, H100 and H200, B200.
-_MULTIPROCESSORS = {(8, 0): 108, (9, 0): 132, (10, 0): 148}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +39,7 @@ def pow2_at_least(n: int) -> int:
     return 1 << max(0, int(n) - 1).bit_length()
 
 
-def multiprocessors(capability: tuple[int, int] | None) -> int:
-    """Multiprocessors to fill; the interpreter, which has no capability, counts as a small chip."""
-    return 4 if capability is None else _MULTIPROCESSORS.get(capability, 108)
-
-
-def row_config(count: int, length: int, capability: tuple[int, int] | None) -> RowConfig:
+def row_config(count: int, length: int, processors: int) -> RowConfig:
     """A tile that holds whole rows: one row of many elements, or several short rows.
 
     About 16 elements a thread, two 16-byte loads of bfloat16; short rows share a program as long as
@@ -56,21 +47,19 @@ def row_config(count: int, length: int, capability: tuple[int, int] | None) -> R
     """
     block = pow2_at_least(length)
     rows = max(1, 2048 // block)
-    while rows > 1 and count < rows * 2 * multiprocessors(capability):
+    while rows > 1 and count < rows * 2 * processors:
         rows //= 2
     warps = min(16 if block <= 16384 else 32, max(1, rows * block // 512))
     return RowConfig(rows, block, warps)
 
 
-def splits(
-    count: int, length: int, block: int, capability: tuple[int, int] | None
-) -> tuple[int, int]:
+def splits(count: int, length: int, block: int, processors: int) -> tuple[int, int]:
     """(parts, elements of a part) for rows too few to fill the chip.
 
     A part is a whole number of blocks; there are at most 256 parts, so that one program reads all
     partial results of a row at once.
     """
-    wanted = max(1, ceil_div(2 * multiprocessors(capability), count))
+    wanted = max(1, ceil_div(2 * processors, count))
     parts = min(ceil_div(length, block), wanted, 256)
     part = ceil_div(ceil_div(length, parts), block) * block
     return ceil_div(length, part), part

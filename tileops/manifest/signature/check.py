@@ -47,7 +47,7 @@ from tileops.manifest.language.types import (
 )
 from tileops.manifest.naming import operator_name
 from tileops.manifest.signature.effects import check_effects
-from tileops.manifest.signature.families import check_families
+from tileops.manifest.signature.families import check_families, check_matches
 from tileops.manifest.signature.model import (
     MISSING,
     Family,
@@ -59,9 +59,11 @@ from tileops.manifest.signature.model import (
     Tensor,
 )
 from tileops.manifest.signature.points import Discriminants
+from tileops.manifest.signature.used import check_used
 from tileops.manifest.values import read_value
 
-_FAULTS: dict[str, Code] = {
+#: The code of each fault that reading an expression may have.
+FAULTS: dict[str, Code] = {
     "syntax": codes.SYNTAX,
     "form": codes.REJECTED_FORM,
     "name": codes.UNKNOWN_NAME,
@@ -74,8 +76,12 @@ _FAULTS: dict[str, Code] = {
 def check_entry(entry: Entry, adts: Mapping[str, ADT], findings: Findings) -> Signature | None:
     """The signature of an entry, or None when it has an error."""
     before = findings.errors
-    signature = Checker(entry, adts, findings).run()
-    return signature if findings.errors == before and not entry.unreadable else None
+    checker = Checker(entry, adts, findings)
+    signature = checker.run()
+    if signature is None or findings.errors > before or entry.unreadable:
+        return None
+    check_used(checker, signature)
+    return signature
 
 
 @dataclass(slots=True)
@@ -121,6 +127,7 @@ class Checker:
             combos=self.combos(),
             adts=self.adts,
         )
+        check_matches(self, signature, discriminants)
         check_effects(self, signature, discriminants)
         self.check_order()
         self.check_device()
@@ -135,7 +142,7 @@ class Checker:
 
     def report_text(self, error: ExprError, text: Text, path: str) -> None:
         self.report(
-            _FAULTS[error.fault],
+            FAULTS[error.fault],
             text.place(error.at),
             path,
             f"{path.rpartition('.')[2]} {text.text!r}: {error.message}",
@@ -314,7 +321,38 @@ class Checker:
                 result[name] = Present(name) if found is None else found[0]
         if any(decl.buffer is not None for decl in self.entry.outputs):
             result["out"] = Present("out")
-        return result
+        return self.acyclic(result)
+
+    def acyclic(self, presences: dict[str, Expr]) -> dict[str, Expr]:
+        """The presences with those that depend on themselves reported and made independent."""
+
+        def reached(name: str) -> frozenset[str]:
+            seen: set[str] = set()
+            queue = [name]
+            while queue:
+                at = queue.pop()
+                if presences[at] == Present(at):
+                    continue
+                new = (free_names(presences[at]) & presences.keys()) - seen
+                seen |= new
+                queue += new
+            return frozenset(seen)
+
+        circular = {name: reached(name) for name in presences if name in reached(name)}
+        for decl, role in self.declared():
+            name = decl.name.text
+            text = decl.nullable if role is Role.OUTPUT else decl.optional
+            if name in circular and isinstance(text, Text):
+                others = ", ".join(sorted(circular[name]))
+                self.report(
+                    codes.CYCLE,
+                    text.span,
+                    name,
+                    f"the presence of {name} must not depend on itself, got a circle through {others}",
+                )
+        return {
+            name: Present(name) if name in circular else item for name, item in presences.items()
+        }
 
     def discriminants(self, presences: Mapping[str, Expr]) -> Discriminants:
         params = {param.name: param.kind for param in self.params}
@@ -329,14 +367,7 @@ class Checker:
             if not isinstance(text, Text):
                 continue
             condition = presences[decl.name.text]
-            if decl.name.text in free_names(condition) and condition != Present(decl.name.text):
-                self.report(
-                    codes.CYCLE,
-                    text.span,
-                    decl.name.text,
-                    f"the presence of {decl.name} must not depend on itself",
-                )
-            elif free_names(condition) & self.lets.keys() or not discriminants.reads(condition)[1]:
+            if free_names(condition) & self.lets.keys() or not discriminants.reads(condition)[1]:
                 self.report(
                     codes.BAD_PRESENCE,
                     text.span,

@@ -73,7 +73,7 @@ def check_effects(checker: Checker, signature: Signature, discriminants: Discrim
             f"signature.outputs.{tensor.name}.buffer",
             f"at most one output may be a buffer, {buffers[0].name} is one already",
         )
-    if not signature.outputs and not writable and not checker.entry.outputs:
+    if checker.entry.inputs and not writable and not checker.entry.outputs:
         checker.report(
             codes.BAD_EFFECT,
             checker.entry.name.span,
@@ -102,6 +102,22 @@ def _check_output(checker: Checker, tensor: Tensor, writable: dict[str, Tensor])
                 f"{path}.alias",
                 f"alias must name an input that can be written ({known}), got {alias}",
             )
+            return
+        _check_same_type(checker, tensor, writable[alias.text], path)
+
+
+def _check_same_type(checker: Checker, output: Tensor, source: Tensor, path: str) -> None:
+    """An output that is an input has its type, written with the same terms."""
+    assert output.decl.alias is not None
+    pairs = (("dtype", output.dtype, source.dtype), ("shape", output.shape, source.shape))
+    for what, have, wanted in pairs:
+        if have != wanted:
+            checker.report(
+                codes.BAD_EFFECT,
+                output.decl.alias.span,
+                f"{path}.alias",
+                f"{output.name} must have the {what} {wanted} of {source.name}, got {have}",
+            )
 
 
 def effect_branches(
@@ -116,7 +132,7 @@ def effect_branches(
         for tensor in signature.outputs
         if tensor.presence is not None
     }
-    points = _accepted_points(signature, discriminants, [*open_.values(), *nullable.values()])
+    points = accepted_points(signature, discriminants, [*open_.values(), *nullable.values()])
     sets: dict[tuple[str, ...], list[Point]] = {(): []}
     for point in points:
         written = tuple(name for name, item in open_.items() if discriminants.truth(item, point))
@@ -129,7 +145,7 @@ def effect_branches(
     return tuple(sorted(branches, key=lambda branch: (branch.name != "default",)))
 
 
-def _accepted_points(
+def accepted_points(
     signature: Signature, discriminants: Discriminants, conditions: list[Expr]
 ) -> list[dict[str, object]]:
     """The points over the variables that effects read, less those that no call has."""

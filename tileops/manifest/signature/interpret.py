@@ -22,7 +22,6 @@ from tileops.manifest.signature.steps import (
     DTypeStep,
     EmitStep,
     LetStep,
-    Mode,
     ParamStep,
     Place,
     PlacementStep,
@@ -47,7 +46,9 @@ class TensorMeta:
 
 
 class CallRejected(ValueError):
-    """A call that the signature refuses, in one sentence."""
+    """A call that the signature refuses, in one sentence; `step` is the one that refused it."""
+
+    step: Step | None = None
 
 
 @dataclass(slots=True)
@@ -77,7 +78,11 @@ def interpret(
     for step in plan.steps:
         if construction_only and not step.construction:
             continue
-        machine.run(step)
+        try:
+            machine.run(step)
+        except CallRejected as error:
+            error.step = step
+            raise
     if not construction_only:
         machine.check_buffer()
     names = {name for name, _ in plan.indices}
@@ -323,17 +328,23 @@ class _Machine:
     def splice(self, step: SpliceStep) -> None:
         tensor = self.env[step.tensor]
         rank = len(tensor.shape)
-        start = self.position(step.before, rank)
-        # `after` counts the axes behind the run, so its place is that of the run's last axis.
-        stop = self.position(step.after, rank) + 1
-        sizes = tuple(tensor.shape[start:stop])
         if step.index is not None and self.env.get(step.index) is None:
-            self.env[step.index] = sizes
+            assert step.before is not None and step.after is not None
+            start = self.position(step.before, rank)
+            self.env[step.index] = tuple(
+                tensor.shape[start : self.position(step.after, rank) + 1]
+            )
             return
         try:
             wanted = tuple(evaluate(step.expr, self.env))
         except DomainError as error:
             raise self.outside(f"{step.tensor} axes {step.expr}", error) from None
+        if step.before is not None:
+            start = self.position(step.before, rank)
+        else:
+            assert step.after is not None
+            start = self.position(step.after, rank) + 1 - len(wanted)
+        sizes = tensor.shape[start : start + len(wanted)]
         for offset, (size, expected) in enumerate(zip(sizes, wanted, strict=True)):
             if size != expected:
                 raise self.reject(

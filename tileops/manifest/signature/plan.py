@@ -145,13 +145,17 @@ class _Planner:
         bound: frozenset[str] = frozenset()
         rules: list[Step] = []
         core = groups[0]
+        every: set[str] = set()
         for group in groups:
             result = schedule(self.signature, self.discriminants, group, bound, self.findings)
             steps += result.steps
             rules += result.rules
+            every |= result.bound
             if group is core:
                 bound = result.bound
         if self.findings.errors > before:
+            return None
+        if not self.combos_hold(every):
             return None
         steps += self.combo_steps()
         steps += sorted(rules, key=lambda step: (not step.construction, str(step)))
@@ -160,6 +164,22 @@ class _Planner:
         kinds = self.signature.kinds
         names = sorted({*_bound_names(steps)})
         return Plan(tuple(steps), tuple((name, kinds[name]) for name in names))
+
+    def combos_hold(self, bound: set[str]) -> bool:
+        """Whether every column of dtype_combos has a value on every branch."""
+        good = True
+        for name, _ in self.signature.entry.combos[0].items if self.signature.combos else ():
+            if name.text in self.signature.indices and name.text not in bound:
+                good = False
+                self.findings.add(
+                    codes.BAD_COMBO,
+                    name.span,
+                    f"{name} must be relevant on every branch to be a column, got branches"
+                    " without a tensor of that dtype",
+                    op=self.signature.op,
+                    field="signature.dtype_combos",
+                )
+        return good
 
     # --- items --------------------------------------------------------------------------------
 

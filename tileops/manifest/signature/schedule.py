@@ -417,7 +417,9 @@ class _Scheduler:
         shown = self.shown(guard)
         if isinstance(item, Splice):
             return self.splice(tensor, guard, axes, position, item.expr)
-        place = _place(axes, position)
+        place = self.place_of(guard, axes, position)
+        if place is None:
+            return False
         unknown = self.missing(item.expr, guard)
         if not unknown:
             early = self.of_tensor(tensor, shown, item.expr, *place.splices)
@@ -444,21 +446,36 @@ class _Scheduler:
         )
         self.bind(found.index, guard, early)
 
+    def place_of(self, guard: Guard, axes: Axes, position: int) -> Place | None:
+        """Where an item stands, counted over splices whose lengths are known; None when unknown."""
+        for back in (False, True):
+            place = _place(axes, position, back=back)
+            behind = any(isinstance(item, Splice) for item in axes.items[position + 1 :])
+            if back is False and place.splices and not behind:
+                continue
+            if all(self.ready(splice, guard) for splice in place.splices):
+                return place
+        return None
+
     def splice(
         self, tensor: Tensor, guard: Guard, axes: Axes, position: int, expr: Expr
     ) -> bool:
         shown = self.shown(guard)
         before = _place(axes, position, back=False)
         after = _place(axes, position, back=True)
-        lengths = (*before.splices, *after.splices)
         if self.ready(expr, guard):
-            early = self.of_tensor(tensor, shown, expr, *lengths)
+            # A run of known length needs only one of its ends.
+            place = self.place_of(guard, axes, position)
+            if place is None:
+                return False
+            early = self.of_tensor(tensor, shown, expr, *place.splices)
+            ends = (None, place) if place.back else (place, None)
             self.steps.append(
-                SpliceStep(tensor.name, before, after, expr, None, Mode.CHECK, shown, early)
+                SpliceStep(tensor.name, *ends, expr, None, Mode.CHECK, shown, early)
             )
             return True
         assert isinstance(expr, Name)
-        early = self.of_tensor(tensor, shown, *lengths)
+        early = self.of_tensor(tensor, shown, *before.splices, *after.splices)
         mode = self.mode(expr.id, guard)
         self.steps.append(
             SpliceStep(tensor.name, before, after, expr, expr.id, mode, shown, early)
@@ -527,12 +544,10 @@ def _offset(expr: Expr, name: str) -> int:
     return 0
 
 
-def _place(axes: Axes, position: int, back: bool | None = None) -> Place:
-    """The place of an item, from the front unless only the back is free of splices."""
+def _place(axes: Axes, position: int, back: bool) -> Place:
+    """The place of an item, counted from one end."""
     before, after = axes.items[:position], axes.items[position + 1 :]
     ahead = tuple(item.expr for item in before if isinstance(item, Splice))
     behind = tuple(item.expr for item in after if isinstance(item, Splice))
-    if back is None:
-        back = bool(ahead) and not behind
     side, splices = (after, behind) if back else (before, ahead)
     return Place(sum(isinstance(item, Axis) for item in side), splices, back)
