@@ -166,7 +166,9 @@ def test_a_call_that_the_operator_refuses_is_one_sentence() -> None:
     def wrong(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return TILEOPS.gemm(x, weight.t())
 
-    compiled = Compiled(Decoder(build_weights(TINY, CPU), replace(TILEOPS, gemm=wrong)), "aot_eager")
-    with pytest.raises(CompileError, match="^the model does not compile: ") as caught:
+    compiled = Compiled(
+        Decoder(build_weights(TINY, CPU), replace(TILEOPS, gemm=wrong)), "aot_eager"
+    )
+    with pytest.raises(CompileError, match=r"^the model does not compile: ") as caught:
         generate(compiled, DATA[:16], 1, CPU)
     assert "\n" not in str(caught.value)

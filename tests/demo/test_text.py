@@ -16,7 +16,9 @@ def test_the_text_of_the_package_fills_a_prompt() -> None:
     assert fill(text.data, 512) == text.data[:512]
 
 
-@pytest.mark.parametrize("data", [b"\xff\xfe\x00\x80", "\ufeffgr\u00fc\u00dfe".encode("utf-16"), b"\0"])
+@pytest.mark.parametrize(
+    "data", [b"\xff\xfe\x00\x80", "\ufeffgr\u00fc\u00dfe".encode("utf-16"), b"\0"]
+)
 def test_bytes_of_no_encoding_are_bytes(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "bytes"
     path.write_bytes(data)
@@ -42,28 +44,28 @@ def test_of_a_huge_file_the_beginning_is_read(tmp_path: Path) -> None:
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "empty"
     path.touch()
-    with pytest.raises(TextError, match="empty' is empty$"):
+    with pytest.raises(TextError, match=r"empty' is empty$"):
         read_text(path)
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TextError, match="cannot be read: No such file or directory$"):
+    with pytest.raises(TextError, match=r"cannot be read: No such file or directory$"):
         read_text(tmp_path / "missing")
 
 
 def test_a_name_that_no_file_can_have_is_refused() -> None:
-    with pytest.raises(TextError, match="cannot be read: "):
+    with pytest.raises(TextError, match=r"cannot be read: "):
         read_text(Path("a\0b"))
-    with pytest.raises(TextError, match="cannot be read: File name too long$"):
+    with pytest.raises(TextError, match=r"cannot be read: File name too long$"):
         read_text(Path("x" * 5000))
 
 
 def test_folders_and_pipes_are_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(TextError, match="is a folder, not a file$"):
+    with pytest.raises(TextError, match=r"is a folder, not a file$"):
         read_text(tmp_path)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(TextError, match="is not a regular file$"):
+    with pytest.raises(TextError, match=r"is not a regular file$"):
         read_text(pipe)
 
 
@@ -78,5 +80,5 @@ def test_a_file_without_permission_is_refused(
 
     # The superuser may read what permissions forbid, so a chmod would prove nothing there.
     monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(TextError, match="cannot be read: Permission denied$"):
+    with pytest.raises(TextError, match=r"cannot be read: Permission denied$"):
         read_text(path)

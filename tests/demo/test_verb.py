@@ -12,7 +12,7 @@ import pytest
 
 import tileops.demo.run
 from tileops.cli import main
-from tileops.demo.compiled import cpp_compiler
+from tileops.demo.choose import cpp_compiler
 from tileops.demo.run import Settings
 from tileops.demo.text import Text
 
