@@ -126,6 +126,4 @@ def shown(values: dict[str, Values]) -> str:
     return "\n".join(lines)
 
 
-BENCHMARK = Benchmark(
-    "dispatch", "host time of a call, microseconds of CPU", cases, shown
-)
+BENCHMARK = Benchmark("dispatch", "host time of a call, microseconds of CPU", cases, shown)

@@ -39,13 +39,12 @@ class Subject:
 
 
 def _entry(count: int) -> str:
-    inputs = "".join(
-        f'      x{at}: {{dtype: T, shape: "[B, N]"}}\n' for at in range(count)
-    )
+    inputs = "".join(f'      x{at}: {{dtype: T, shape: "[B, N]"}}\n' for at in range(count))
     return (
         f"First{count}FwdOp:\n"
         "  family: elementwise\n  status: implemented\n  ref_api: torch.clone\n"
-        "  signature:\n    forall:\n      B: Dim\n      N: Dim\n      T: DType[float32 | bfloat16]\n"
+        "  signature:\n    forall:\n"
+        "      B: Dim\n      N: Dim\n      T: DType[float32 | bfloat16]\n"
         f"    inputs:\n{inputs}"
         '    outputs:\n      y: {dtype: T, shape: "[B, N]"}\n'
         "  workloads:\n    - {label: small, B: 8, N: 64, dtype_cases: [{T: float32}]}\n"

@@ -76,7 +76,7 @@ def copy_bytes_per_s() -> float:
 
 @functools.cache
 def matmul_flops_per_s(dtype: torch.dtype) -> float:
-    """Operations a second of cuBLAS on random matrices of a dtype; of bfloat16 where it has none."""
+    """Operations a second of cuBLAS on random matrices; of bfloat16 for a dtype without any."""
     size = 8192 if dtype.itemsize <= 2 else 4096
     if dtype.itemsize == 1:
         return _scaled_flops_per_s(dtype, size)

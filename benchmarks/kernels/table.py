@@ -61,13 +61,14 @@ def shown(values: dict[str, Values]) -> str:
             geometric_mean(item["of_ceiling"] for item in items),
         )
     some = next(iter(values.values()))
-    lines = [str(rows), "", "geometric means; a ratio above 1 says that tileops is faster"]
-    lines += [str(families), f"ceilings: copy {some['copy_bytes_per_s'] / 1e12:.2f} TB/s"]
+    ceilings = [f"copy {some['copy_bytes_per_s'] / 1e12:.2f} TB/s"]
     rates = {item["matmul_dtype"]: item["matmul_flops_per_s"] for item in values.values()}
-    lines[-1] += "".join(f", {name} matmul {rate / 1e12:.0f} TFLOP/s" for name, rate in rates.items())
+    ceilings += [f"{name} matmul {rate / 1e12:.0f} TFLOP/s" for name, rate in rates.items()]
+    lines = [str(rows), "", "geometric means; a ratio above 1 says that tileops is faster"]
+    lines += [str(families), "ceilings: " + ", ".join(ceilings)]
     wrong = [name for name, item in values.items() if item["wrong"]]
     if wrong:
         lines.append(f"WRONG VALUES: {', '.join(wrong)}")
-    failed = {f"{name}, {k}: {why}" for name, i in values.items() for k, why in i["failures"].items()}
-    lines += [f"baseline failed: {text}" for text in sorted(failed)]
+    for name, item in values.items():
+        lines += [f"failed: {name}, {what}: {why}" for what, why in item["failures"].items()]
     return "\n".join(lines)
