@@ -106,6 +106,4 @@ def shown(values: dict[str, Values]) -> str:
     return "\n".join(lines)
 
 
-BENCHMARK = Benchmark(
-    "startup", "import tileops after torch, milliseconds of CPU", cases, shown
-)
+BENCHMARK = Benchmark("startup", "import tileops after torch, milliseconds of CPU", cases, shown)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import tempfile
 import time
 from collections.abc import Iterable
@@ -43,7 +44,7 @@ def check(folder: Path) -> Values:
     for signature, plan in planned:
         check_workloads(signature, plan, findings)
     marks.append(time.process_time())
-    parts = [after - before for before, after in zip(marks, marks[1:], strict=False)]
+    parts = [after - before for before, after in itertools.pairwise(marks)]
     count = len(manifest.entries)
     return {
         "entries": count,
