@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import statistics
 import sys
 import time
@@ -178,8 +179,8 @@ def gemm_case(call: Call, shape: tuple[int, int, int, bool, bool], searching: bo
     d, a, b = sets[0]
     want = (a.t() if trans_a else a).float() @ (b.t() if trans_b else b).float()
     launchers = {
-        "split_k": gemm.launch_split_k,
         "descriptor": gemm_descriptor.launch_descriptor,
+        "split_k": gemm.launch_split_k,
         "pointer": gemm.launch_pointer,
     }
     served = next(name for name, run in launchers.items() if run(call, d, a, b, **flags) is None)
@@ -196,8 +197,9 @@ def gemm_case(call: Call, shape: tuple[int, int, int, bool, bool], searching: bo
         )
     }
     if served == "descriptor":
-        others["pointer"] = timed(
-            lambda s: functools.partial(gemm.launch_pointer, call, *s, **flags), sets
+        other = "split_k" if gemm.launch_split_k(call, *sets[0], **flags) is None else "pointer"
+        others[other] = timed(
+            lambda s: functools.partial(launchers[other], call, *s, **flags), sets
         )
     size = 2 * (m * k + n * k + m * n)
     label = f"gemm {m}, {n}, {k} {'T' if trans_a else 'N'}{'T' if trans_b else 'N'}"
@@ -245,15 +247,21 @@ def tile_candidates(call: Call, m: int, n: int, flags: dict[str, bool]) -> Itera
         (128, 256, 64, 8, 3), (128, 256, 64, 8, 4), (256, 128, 64, 8, 3), (256, 128, 64, 8, 4),
         (128, 128, 64, 8, 4), (128, 128, 64, 4, 4), (128, 128, 128, 8, 3), (128, 128, 64, 8, 5),
         (64, 256, 64, 4, 4), (64, 128, 64, 4, 5), (64, 128, 128, 4, 3), (64, 64, 128, 4, 4),
+        (128, 64, 128, 8, 4), (128, 16, 128, 4, 5), (64, 16, 128, 4, 8), (64, 32, 128, 4, 7),
+        (64, 64, 128, 4, 6),
     ]:  # fmt: skip
-        for group_m, flatten in [(8, False), (8, True), (16, False), (4, False)]:
-            if group_m != 8 and (block_m, block_n, stages) != (128, 256, 3):
+        for swap, flatten, splits in itertools.product((False, True), (False, True), (1, 2, 4)):
+            few = block_n if swap else block_m
+            if (swap and m > 64) or (m <= 64 and not m <= few <= 2 * max(m, 16)):
                 continue
-            tile = gemm_tiles.Tile(block_m, block_n, block_k, warps, stages, group_m)
+            tile = gemm_tiles.Tile(block_m, block_n, block_k, warps, stages)
+            if splits > 1 and (flatten or tile.count(*((n, m) if swap else (m, n))) > 100):
+                continue
+            plan = gemm_tiles.Plan(tile, splits, swap)
             yield (
-                f"{tile} flatten={flatten}",
-                lambda s, tile=tile, flatten=flatten: functools.partial(
-                    gemm_descriptor.run_descriptor, call, *s, tile, flatten=flatten, **flags
+                f"{plan} flatten={flatten}",
+                lambda s, plan=plan, flatten=flatten: functools.partial(
+                    gemm_descriptor.run_descriptor, call, *s, plan, flatten=flatten, **flags
                 ),
             )
 
