@@ -86,13 +86,14 @@ class _Demo:
             f"on {settings.device}"
         )
         weights = build_weights(config, settings.device)
-        progress("comparing each operator with plain PyTorch on the model's activations")
-        problems = self._compare(weights, prompt)
-        progress(f"plain PyTorch: generating {settings.tokens} bytes")
-        self.plain = self._generate(Plain(Decoder(weights, PLAIN)), prompt, settings.tokens)
         progress(f"tileops: compiling cold with {settings.backend} and fullgraph=True, generating")
         self.compiled = Compiled(Decoder(weights, self.spelling), settings.backend)
+        # First of all: cold means that no operator ran in this process before.
         self.first = self._generate(self.compiled, prompt, settings.tokens)
+        progress(f"plain PyTorch: generating {settings.tokens} bytes")
+        self.plain = self._generate(Plain(Decoder(weights, PLAIN)), prompt, settings.tokens)
+        progress("comparing each operator with plain PyTorch on the model's activations")
+        problems = self._compare(weights, prompt)
         problems += _disagreements(self.first, self.plain, config, "")
         problems += self._second(weights, prompt)
         progress(
