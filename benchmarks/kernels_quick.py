@@ -54,7 +54,7 @@ class Case:
     baselines: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     view: Callable[[Tensors], Tensors] = lambda tensors: tensors
     out_shapes: Sequence[tuple[int, ...]] | None = None
-    length: int = 1
+    length: int = 2
     """Terms of the sum behind an element, for the tolerance."""
 
     def inputs(self) -> Tensors:

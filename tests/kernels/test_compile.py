@@ -109,6 +109,8 @@ def elementwise() -> Iterator[Case]:
             yield Case(name, AddFwdOp, "flat", [x], [x, x], params)
             yield Case(f"column-{name}", AddFwdOp, "tile", [x], [x, x[:, :1]], params)
     x = meta(2048, 8192)
+    z = meta(2048, 4096, dtype=torch.complex64)
+    yield Case("complex", AddFwdOp, "tile", [z], [z, z[0]])
     yield Case("row", AddFwdOp, "tile", [x], [x, x[0]])
     yield Case("swapped", AddFwdOp, "tile", [x.t()], [x.t(), meta(8192, 2048)])
     x = meta(2**19 + 1, 4096)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import tileops
 from tileops.cli.errors import FINDINGS, OK, CommandError
 from tileops.cli.output import write
 from tileops.diagnostics.text import printable
@@ -70,7 +71,6 @@ def _count(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     if importlib.util.find_spec("torch") is None:
         raise CommandError("the demo needs torch, which is not installed")
-    # The console script starts without the operators; where they are there, this does nothing.
     from tileops.demo.run import Settings, run_demo
     from tileops.demo.text import TextError, read_text
     from tileops.runtime.shipped import register
@@ -80,7 +80,9 @@ def run(args: argparse.Namespace) -> int:
     except TextError as error:
         raise CommandError(str(error)) from None
     device = _device(args.device)
-    register()
+    if not hasattr(tileops, "registry"):
+        # The console script starts without the operators.
+        register()
     backend = _backend(args.backend)
     settings = Settings(device, backend, args.prompt, args.tokens)
     problems = run_demo(settings, text, _say)

@@ -8,7 +8,7 @@ value is spelled plainly.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tileops.manifest.language.kinds import (
     ADTKind,
@@ -59,21 +59,26 @@ _STATIC_KINDS = (BoolKind, EnumKind, DTypeKind, ADTKind, FloatKind, NumberKind, 
 class Lowering:
     """Spells expressions. `names` maps a manifest name to its local spelling where it differs.
 
-    `used` collects the support names that the text calls; `raises` is set when one of them can
-    refuse a value.
+    `used` collects the support names that the text calls, `raising` those that can refuse a value.
     """
 
     prefix: str
     kinds: Mapping[str, Kind]
     names: Mapping[str, str]
     used: set[str] = field(default_factory=set)
-    raises: bool = False
+    raising: set[str] = field(default_factory=set)
 
     def support(self, name: str, *, raises: bool = False) -> str:
         """The spelling of a name that the support namespace provides."""
         self.used.add(name)
-        self.raises |= raises
+        if raises:
+            self.raising.add(name)
         return f"{self.prefix}G_{name}"
+
+    @property
+    def raises(self) -> bool:
+        """Whether the text calls something that may raise `DomainError`."""
+        return bool(self.raising)
 
     def name(self, name: str) -> str:
         return self.names.get(name, name)
@@ -149,7 +154,14 @@ class Lowering:
             case Call():
                 return self.call(node)
             case Comprehension(body=body, variable=variable, source=source):
-                return f"[{self.expr(body)} for {variable} in {self.expr(source)}]"
+                own = f"{self.prefix}i_{variable}"
+                inner = self.bind(variable, own).expr(body)
+                return f"[{inner} for {own} in {self.expr(source)}]"
+
+    def bind(self, variable: str, spelling: str) -> Lowering:
+        """The lowering of a comprehension's body, in which the variable hides other names."""
+        kinds = {name: kind for name, kind in self.kinds.items() if name != variable}
+        return replace(self, kinds=kinds, names={**self.names, variable: spelling})
 
     def is_adt(self, name: str) -> bool:
         kind = self.kinds.get(name)

@@ -39,7 +39,8 @@ class AddFwdOp(Op):
 
     As in torch: integers wrap around; booleans are or-ed, other counting only when alpha is not 0;
     alpha must be an integer for integer tensors, may be a bool only for booleans, and must fit the
-    dtype. Half precision is added in float32 and rounded once.
+    dtype. Half precision is added in float32 and rounded once. Complex tensors are added part by
+    part.
 
     Errors: CallError when the shapes do not broadcast or the dtypes or devices differ; RuntimeError
     from torch.add for an alpha that breaks its rules.

@@ -178,6 +178,11 @@ def set_default(registry: Registry) -> None:
     _default = registry
 
 
+def has_default() -> bool:
+    """Whether the shipped manifest is registered in this process."""
+    return _default is not None
+
+
 def default() -> Registry:
     """The registry of the shipped manifest."""
     if _default is None:

@@ -77,7 +77,8 @@ def broadcast(*shapes: Ints) -> tuple[Int, ...]:
 
 
 def _broadcast_pair(a: Ints, b: Ints) -> tuple[Int, ...]:
-    if a == b and all(type(size) is int for size in a):
+    # Only of ints: comparing symbolic sizes asks for their truth value.
+    if all(type(size) is int for size in (*a, *b)) and tuple(a) == tuple(b):
         return tuple(a)
     rank = max(len(a), len(b))
     result = []

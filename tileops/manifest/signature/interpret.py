@@ -46,7 +46,9 @@ class TensorMeta:
 
 
 class CallRejected(ValueError):
-    """A call that the signature refuses, in one sentence."""
+    """A call that the signature refuses, in one sentence; `step` is the one that refused it."""
+
+    step: Step | None = None
 
 
 @dataclass(slots=True)
@@ -76,7 +78,11 @@ def interpret(
     for step in plan.steps:
         if construction_only and not step.construction:
             continue
-        machine.run(step)
+        try:
+            machine.run(step)
+        except CallRejected as error:
+            error.step = step
+            raise
     if not construction_only:
         machine.check_buffer()
     names = {name for name, _ in plan.indices}
