@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from tileops.codegen.model import OverloadHeader, Role
-from tileops.runtime import autograd, boundary, library, targets
+from tileops.runtime import autograd, boundary, cache_tag, library, targets
 from tileops.runtime.bound import Bound, Layout
 from tileops.runtime.dispatch import Dispatcher
 from tileops.runtime.errors import CallError
@@ -29,6 +29,7 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
     dispatcher = Dispatcher(bound, layout)
     names: dict[str, Any] = {
         "_infer": bound.functions["infer"],
+        "_keep_tag": cache_tag.keep,
         "_empty": torch.empty,
         "_place": place,
         "_serve": dispatcher.serve,
@@ -289,7 +290,8 @@ def _target(layout: Layout) -> str:
 
 
 def _fake(layout: Layout, branches: bool) -> str:
-    return _function("fake", layout, [*_infer(layout, branches), f"return {_allocate(layout)}"])
+    body = ["_keep_tag()", *_infer(layout, branches), f"return {_allocate(layout)}"]
+    return _function("fake", layout, body)
 
 
 def _plain(layout: Layout, branches: bool) -> str:

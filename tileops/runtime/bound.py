@@ -11,12 +11,15 @@ import importlib
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from tileops.codegen.model import Header, Operator, OverloadHeader, Role
 from tileops.runtime.errors import CallError
+
+if TYPE_CHECKING:
+    from tileops.manifest.workload.branch import Workload
 
 # The values of torch's ScalarType, which is how a parsed schema shows the default of a dtype.
 _SCALAR_TYPES = {
@@ -154,6 +157,14 @@ class Bound:
         from tileops.runtime import branches
 
         return branches.selector(self.operator)
+
+    @functools.cached_property
+    def workload(self) -> Workload:
+        """The entry with its metadata tensors and cost model read."""
+        from tileops.diagnostics.model import Findings
+        from tileops.manifest.workload.check import read_workload
+
+        return read_workload(self.operator.signature, self.operator.plan, Findings())
 
     @property
     def op_class(self) -> type | None:
