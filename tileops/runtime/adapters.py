@@ -15,7 +15,7 @@ import torch
 
 from tileops.codegen.model import OverloadHeader, Role
 from tileops.runtime import autograd, boundary, cache_tag, library, targets
-from tileops.runtime.bound import Bound, Layout
+from tileops.runtime.bound import Bound, Keyword, Layout
 from tileops.runtime.dispatch import Dispatcher
 from tileops.runtime.errors import CallError
 from tileops.runtime.reference import own_memory
@@ -50,6 +50,7 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "_inlines": boundary.decider(bound),
     }
     names |= {f"_default_{a.name}": a.default for a in layout.arguments if not a.required}
+    names |= {f"_gather_{name}": gather for name, (_, gather) in layout.spread.items()}
     names |= {f"_infinite_{name}": value for name, value in layout.infinite.items()}
     branches = bound.branch is not None
     if branches:
@@ -174,8 +175,13 @@ def _served(layout: Layout) -> str:
     """What dispatch is given: inputs in manifest order, the rest by keyword, effects in place."""
     split = layout.split()
     positional = _tuple(layout.arguments[i].name for i in split.positional)
-    keywords = ", ".join(f'"{name}": {name}' for name, _ in split.keywords)
+    keywords = ", ".join(f'"{k.name}": {_keyword(layout, k)}' for k in split.keywords)
     return f"_device, _specs, {positional}, {{{keywords}}}"
+
+
+def _keyword(layout: Layout, keyword: Keyword) -> str:
+    names = [layout.arguments[position].name for position in keyword.positions]
+    return names[0] if keyword.gather is None else f"_gather_{keyword.name}({', '.join(names)})"
 
 
 def _effects(layout: Layout) -> str:
@@ -221,12 +227,16 @@ def _composite(layout: Layout, branches: bool) -> str:
 
 def composer(bound: Bound, layout: Layout) -> Callable[[dict[str, Any]], Any]:
     """Calls an instance of a composite's class with the arguments of its operator."""
-    parameters = [p.name for p in bound.operator.parameters]
+    parameters = {p.name for p in bound.operator.parameters}
+    keywords = [item for item in layout.split().keywords if item.name in parameters]
+    names = [a.name for a in layout.arguments]
     inputs = [a.name for a in layout.arguments if a.role in (Role.INPUT, Role.OUT)]
 
     def compose(values: dict[str, Any]) -> Any:
         cls = bound.implementation(composite=True)
-        op = cls(**{name: values[name] for name in parameters}, target=values.get("target"))
+        args = [values[name] for name in names]
+        made = {item.name: item.of(args) for item in keywords}
+        op = cls(**made, target=values.get("target"))
         results = op(**{name: values[name] for name in inputs})
         if len(bound.operator.outputs) == 1 or not layout.returned:
             return results if layout.returned else None
@@ -246,7 +256,7 @@ def _fast(layout: Layout) -> list[str]:
     split = layout.split()
     names = [a.name for a in layout.arguments]
     arguments = [names[i] for i in split.positional]
-    arguments += [f"{name}={name}" for name, _ in split.keywords]
+    arguments += [f"{k.name}={_keyword(layout, k)}" for k in split.keywords]
     count = len(layout.returned)
     results = "_r0" if count == 1 else "_results"
     lines = [

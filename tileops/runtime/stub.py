@@ -7,7 +7,6 @@ defaults and kinds, spelled as text and put on the class at the first use of one
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -300,12 +299,15 @@ class _Methods:
         if argument.role is Role.CONSTRUCTION_TENSOR:
             inputs = [a.name for a in self.inputs if a.type == "Tensor"]
             return f"_moved(self.{param}, {inputs[0]})" if inputs else f"self.{param}"
-        spread = Counter(a.param for a in self.operator.arguments)[param] > 1
-        if spread:
-            field = "kind" if argument.name == param else argument.name.removeprefix(param + "_")
-            return f"_field(self.{param}, {field!r})"
+        source = f"self.{_LISTED}{param}" if _is_listed(argument) else f"self.{param}"
+        if argument.part == "plain":
+            return f"(None if type(self.{param}) is str else {source})"
+        if argument.part == "word":
+            return f"(self.{param} if type(self.{param}) is str else None)"
+        if argument.part:
+            return f"_field(self.{param}, {argument.part[1:]!r})"
         if _is_listed(argument):
-            return f"self.{_LISTED}{param}"
+            return source
         return f"self.{param}"
 
 
