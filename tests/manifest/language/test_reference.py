@@ -33,9 +33,13 @@ def test_rules_are_numbered_once_and_without_gaps() -> None:
 def test_rules_that_tests_name_exist() -> None:
     named: set[str] = set()
     for path in (ROOT / "tests").rglob("*.py"):
-        named |= set(re.findall(r"mark\.rule\(\"([A-Z]+-\d+)\"\)", path.read_text(encoding="utf-8")))
+        named |= set(
+            re.findall(r"mark\.rule\(\"([A-Z]+-\d+)\"\)", path.read_text(encoding="utf-8"))
+        )
     for path in (ROOT / "tests" / "manifest" / "cases").glob("*.yaml"):
-        for head in re.findall(r"^# == .*\((.*)\)$", path.read_text(encoding="utf-8"), re.MULTILINE):
+        for head in re.findall(
+            r"^# == .*\((.*)\)$", path.read_text(encoding="utf-8"), re.MULTILINE
+        ):
             named |= set(re.findall(r"[A-Z]+-\d+", head))
     assert named <= set(RULES), sorted(named - set(RULES))
     assert set(RULES) <= named, sorted(set(RULES) - named)

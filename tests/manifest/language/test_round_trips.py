@@ -57,7 +57,10 @@ LITERALS = st.one_of(
     STRINGS,
 ).map(Literal)
 ATOMS = st.one_of(
-    LITERALS, NAMES.map(Name), NAMES.map(Present), st.builds(Field, NAMES, st.sampled_from(("kind", "value")))
+    LITERALS,
+    NAMES.map(Name),
+    NAMES.map(Present),
+    st.builds(Field, NAMES, st.sampled_from(("kind", "value"))),
 )
 
 
@@ -102,7 +105,9 @@ def test_expressions(node: Expr) -> None:
     assert parse_expression(str(node)) == node
 
 
-SPLICES = st.one_of(NAMES.map(Name), st.builds(Call, NAMES, st.lists(EXPRESSIONS, max_size=2).map(tuple)))
+SPLICES = st.one_of(
+    NAMES.map(Name), st.builds(Call, NAMES, st.lists(EXPRESSIONS, max_size=2).map(tuple))
+)
 SHAPES = st.one_of(
     st.lists(st.one_of(EXPRESSIONS.map(Axis), SPLICES.map(Splice)), max_size=4).map(
         lambda items: Axes(tuple(items))
@@ -119,7 +124,9 @@ def test_shapes(term: Axes | Apply) -> None:
 
 
 SINGLE = st.one_of(
-    st.sampled_from(("int", "bool", "float", "str", "None", "torch.dtype", "Thing", "a.b.Thing")).map(WordType),
+    st.sampled_from(
+        ("int", "bool", "float", "str", "None", "torch.dtype", "Thing", "a.b.Thing")
+    ).map(WordType),
     STRINGS.filter(lambda text: "'" not in text and "\\" not in text).map(LiteralType),
     st.sampled_from(DTYPE_NAMES).filter(lambda name: name != "bool").map(DTypeType),
     st.just(ADTType("Layout")),
@@ -185,7 +192,12 @@ HOSTILE = (
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:20]) + str(len(text)))
 def test_hostile_text_is_an_error_or_an_expression_at_once(text: str) -> None:
     start = time.process_time()
-    for parse in (parse_expression, parse_shape, parse_forall_kind, lambda text: parse_type(text, {})):
+    for parse in (
+        parse_expression,
+        parse_shape,
+        parse_forall_kind,
+        lambda text: parse_type(text, {}),
+    ):
         try:
             parse(text)
         except ExprError as error:

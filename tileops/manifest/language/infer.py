@@ -164,7 +164,9 @@ def _named(name: str, at: int, scope: Scope) -> Kind:
         ]
         if outside:
             raise ExprError(
-                f"{name} has type {scope.kinds[name]}, which takes no part in types", at, fault="kind"
+                f"{name} has type {scope.kinds[name]}, which takes no part in types",
+                at,
+                fault="kind",
             )
     return kind
 
@@ -279,9 +281,7 @@ def _binary(node: Binary, scope: Scope) -> Kind:
     return DIM
 
 
-def _conditional(
-    node: Conditional, test: Expr, then: Expr, otherwise: Expr, scope: Scope
-) -> Kind:
+def _conditional(node: Conditional, test: Expr, then: Expr, otherwise: Expr, scope: Scope) -> Kind:
     _condition(test, scope)
     first = infer(then, narrow(test, scope, True))
     second = infer(otherwise, narrow(test, scope, False))
@@ -329,7 +329,9 @@ def _equality(left: Expr, right: Expr, scope: Scope) -> None:
             _admit(side, literal, scope)
             return
     if not _comparable(a, b):
-        raise ExprError(f"{left} is {a} and never equals {right}, which is {b}", left.at, fault="kind")
+        raise ExprError(
+            f"{left} is {a} and never equals {right}, which is {b}", left.at, fault="kind"
+        )
 
 
 def _membership(left: Expr, right: Expr, scope: Scope) -> None:
@@ -341,7 +343,9 @@ def _membership(left: Expr, right: Expr, scope: Scope) -> None:
         return
     kind = infer(right, scope)
     if not is_sequence(kind) or not _comparable(infer(left, scope), item_kind(kind)):
-        raise ExprError(f"in takes a tuple or a sequence of its kind, got {kind}", right.at, fault="kind")
+        raise ExprError(
+            f"in takes a tuple or a sequence of its kind, got {kind}", right.at, fault="kind"
+        )
 
 
 def _admit(side: Expr, literal: Literal, scope: Scope) -> None:
@@ -376,7 +380,9 @@ def _declared(side: Expr, scope: Scope) -> Kind:
 def _comparable(a: Kind, b: Kind) -> bool:
     for left in members_of(a):
         for right in members_of(b):
-            numbers = all(isinstance(k, DimKind | IntKind | FloatKind | NumberKind) for k in (left, right))
+            numbers = all(
+                isinstance(k, DimKind | IntKind | FloatKind | NumberKind) for k in (left, right)
+            )
             if numbers or (is_sequence(left) and is_sequence(right)):
                 return True
             match left, right:
@@ -386,7 +392,10 @@ def _comparable(a: Kind, b: Kind) -> bool:
                 case DTypeKind(names=x), DTypeKind(names=y):
                     if set(x) & set(y):
                         return True
-                case (DTypeKind(names=x), EnumKind(values=y)) | (EnumKind(values=y), DTypeKind(names=x)):
+                case (DTypeKind(names=x), EnumKind(values=y)) | (
+                    EnumKind(values=y),
+                    DTypeKind(names=x),
+                ):
                     if set(x) & set(y):
                         return True
                 case _ if type(left) is type(right) and not isinstance(left, TensorLike):
@@ -405,7 +414,9 @@ def _call(node: Call, scope: Scope) -> Kind:
     if primitive is None:
         known = ", ".join(sorted(scope.functions))
         raise ExprError(
-            f"{node.function} must be a built-in function, known are {known}", node.at, fault="function"
+            f"{node.function} must be a built-in function, known are {known}",
+            node.at,
+            fault="function",
         )
     if len(node.args) == 1 and isinstance(node.args[0], Comprehension):
         return _fold(node, node.args[0], primitive, scope)
@@ -422,7 +433,9 @@ def bind_arguments(node: Call, primitive: Primitive) -> list[tuple[Formal, Expr 
     if primitive.variadic:
         formals += [formals[-1]] * (len(node.args) - len(formals))
         if not node.args:
-            raise ExprError(f"{node.function} needs at least one argument", node.at, fault="function")
+            raise ExprError(
+                f"{node.function} needs at least one argument", node.at, fault="function"
+            )
     if len(node.args) > len(formals):
         raise ExprError(
             f"{node.function} takes at most {len(formals)} arguments, got {len(node.args)}",
@@ -440,7 +453,9 @@ def bind_arguments(node: Call, primitive: Primitive) -> list[tuple[Formal, Expr 
         bound.append((formal, value))
     if keywords:
         raise ExprError(
-            f"{node.function} has no argument {', '.join(sorted(keywords))}", node.at, fault="function"
+            f"{node.function} has no argument {', '.join(sorted(keywords))}",
+            node.at,
+            fault="function",
         )
     return bound
 

@@ -237,7 +237,10 @@ def _call(node: ast.Call) -> Expr:
         raise ExprError("only built-in primitives may be called", node.col_offset)
     if name == "isinstance":
         raise ExprError(
-            "isinstance is not in the expression language", node.col_offset, "use per_axis(s, i, n)", "form"
+            "isinstance is not in the expression language",
+            node.col_offset,
+            "use per_axis(s, i, n)",
+            "form",
         )
     if name == "present":
         if len(node.args) != 1 or node.keywords or not isinstance(node.args[0], ast.Name):
@@ -270,9 +273,7 @@ def _comprehension(node: ast.GeneratorExp) -> Comprehension:
         raise ExprError("a comprehension has one for and no if", node.col_offset)
     if not isinstance(only.target, ast.Name):
         raise ExprError("a comprehension binds one plain name", node.col_offset)
-    return Comprehension(
-        _convert(node.elt), only.target.id, _convert(only.iter), node.col_offset
-    )
+    return Comprehension(_convert(node.elt), only.target.id, _convert(only.iter), node.col_offset)
 
 
 def _dotted(node: ast.expr) -> str | None:

@@ -135,9 +135,7 @@ class Checker:
 
     # --- reporting ----------------------------------------------------------------------------
 
-    def report(
-        self, code: Code, span: Span, path: str, message: str, help: str = ""
-    ) -> None:
+    def report(self, code: Code, span: Span, path: str, message: str, help: str = "") -> None:
         self.findings.add(code, span, message, op=self.entry.op, field=path, help=help)
 
     def report_text(self, error: ExprError, text: Text, path: str) -> None:
@@ -206,9 +204,7 @@ class Checker:
         try:
             return read_value(decl.default, type_, self.adts)
         except ValueError as error:
-            self.report(
-                codes.BAD_DEFAULT, decl.default.span, f"{path}.default", f"default {error}"
-            )
+            self.report(codes.BAD_DEFAULT, decl.default.span, f"{path}.default", f"default {error}")
             return MISSING
 
     def declared(self) -> Iterable[tuple[TensorDecl, Role]]:
@@ -280,7 +276,10 @@ class Checker:
         expr, kind = found
         if isinstance(kind, FloatKind | NumberKind | OpaqueKind) or kind == TENSOR:
             self.report(
-                codes.WRONG_KIND, text.span, path, f"let {name} must be a Dim or a value, got {kind}"
+                codes.WRONG_KIND,
+                text.span,
+                path,
+                f"let {name} must be a Dim or a value, got {kind}",
             )
             return
         self.lets[name] = Let(name, expr, kind, text)
@@ -314,9 +313,7 @@ class Checker:
             elif isinstance(declared, Text):
                 path = f"signature.{'outputs' if role is Role.OUTPUT else 'inputs'}.{name}"
                 field_name = "nullable" if role is Role.OUTPUT else "optional"
-                found = self.expression(
-                    declared, f"{path}.{field_name}", self.scope(), BoolKind()
-                )
+                found = self.expression(declared, f"{path}.{field_name}", self.scope(), BoolKind())
                 # A broken condition was reported; the tensor still counts as optional.
                 result[name] = Present(name) if found is None else found[0]
         if any(decl.buffer is not None for decl in self.entry.outputs):
@@ -359,9 +356,7 @@ class Checker:
         lets = {name: let.expr for name, let in self.lets.items()}
         return Discriminants({**params}, presences, lets, self.adts)
 
-    def check_presences(
-        self, presences: Mapping[str, Expr], discriminants: Discriminants
-    ) -> None:
+    def check_presences(self, presences: Mapping[str, Expr], discriminants: Discriminants) -> None:
         for decl, role in self.declared():
             text = decl.nullable if role is Role.OUTPUT else decl.optional
             if not isinstance(text, Text):
@@ -378,9 +373,7 @@ class Checker:
 
     # --- tensors ------------------------------------------------------------------------------
 
-    def tensor(
-        self, decl: TensorDecl, role: Role, presences: Mapping[str, Expr]
-    ) -> Tensor | None:
+    def tensor(self, decl: TensorDecl, role: Role, presences: Mapping[str, Expr]) -> Tensor | None:
         group = {Role.INPUT: "inputs", Role.OUTPUT: "outputs", Role.CONSTRUCTION: "params"}[role]
         path = f"signature.{group}.{decl.name}"
         if decl.shape is None or decl.dtype is None:
@@ -566,4 +559,6 @@ def _check_axis(expr: Expr, single: bool, scope: Scope) -> None:
         return
     if kind != SHAPE and not (is_sequence(kind) and fits(item_kind(kind), INT)):
         what = f"{expr} is {kind}"
-        raise ExprError(f"a splice must be a Shape or a list of ints, {what}", expr.at, fault="kind")
+        raise ExprError(
+            f"a splice must be a Shape or a list of ints, {what}", expr.at, fault="kind"
+        )

@@ -84,9 +84,7 @@ def check_families(checker: Checker) -> dict[str, Family]:
     return done
 
 
-def check_matches(
-    checker: Checker, signature: Signature, discriminants: Discriminants
-) -> None:
+def check_matches(checker: Checker, signature: Signature, discriminants: Discriminants) -> None:
     """Reports applications that give a matched formal what is no discriminant."""
     for tensor in signature.tensors:
         for expr in _matched(tensor.shape, signature):
@@ -136,9 +134,7 @@ class _Reader:
         formals = self.formals()
         if formals is None or not self.complete():
             return None
-        scope = Scope(
-            dict(formals), {name: adt.fields for name, adt in self.checker.adts.items()}
-        )
+        scope = Scope(dict(formals), {name: adt.fields for name, adt in self.checker.adts.items()})
         match = self.match(scope)
         if match is None:
             return None
