@@ -80,8 +80,12 @@ def softmaxes() -> Iterator[Case]:
         for launcher in ("split_row", "long_row"):
             x = meta(4, 102400, dtype=dtype)
             yield Case(f"long-{dtype}", SoftmaxFwdOp, launcher, [x], [x])
+            x = meta(64, 50257, dtype=dtype)
+            yield Case(f"odd-{dtype}", SoftmaxFwdOp, launcher, [x], [x])
         x = meta(8, 2048, 1024, dtype=dtype)
         yield Case(f"column-{dtype}", SoftmaxFwdOp, "column", [x], [x], {"dim": 1})
+        x = meta(8, 8192, 1024, dtype=dtype)
+        yield Case(f"long-column-{dtype}", SoftmaxFwdOp, "column", [x], [x], {"dim": 1})
     x = meta(1024, 32768)
     yield Case("32768", SoftmaxFwdOp, "row", [x], [x])
     y = meta(1024, 4096, dtype=F16)

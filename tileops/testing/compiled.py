@@ -160,12 +160,20 @@ def check_opcheck(call: Call) -> None:
         raise CheckFailed(f"{_name(call)}: opcheck says {reason[:600]}") from error
 
 
-def variants(call: Call) -> Iterator[tuple[str, Call]]:
-    """The call with its tensors laid out otherwise, and requiring grad."""
+def variants(call: Call, keep: Sequence[str] = ()) -> Iterator[tuple[str, Call]]:
+    """The call with its tensors laid out otherwise, and requiring grad.
+
+    `keep` names the arguments that must be contiguous.
+    """
     yield "contiguous", call
-    ways = dict.fromkeys(way for tensor in call.tensors.values() for way, _ in layouts(tensor))
-    for wanted in ways:
-        yield wanted, call.with_tensors(lambda _, t, way=wanted: dict(layouts(t)).get(way, t))
+    movable = {name: tensor for name, tensor in call.tensors.items() if name not in keep}
+    for wanted in dict.fromkeys(way for tensor in movable.values() for way, _ in layouts(tensor)):
+        yield (
+            wanted,
+            call.with_tensors(
+                lambda name, t, way=wanted: dict(layouts(t)).get(way, t) if name in movable else t
+            ),
+        )
     floating = [t for t in call.tensors.values() if _differentiable(t)]
     if floating and not call.written:
         yield (
