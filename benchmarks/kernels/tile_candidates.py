@@ -1,4 +1,4 @@
-"""Further tiles for benchmarks/matmul_quick.py to try: what the tables might hold instead.
+"""Further tiles for tile_search.py to try: what the tables of GEMM and attention might hold.
 
 In: a call and its shape. Out: (name, maker) pairs; a maker turns a set of inputs into a launch.
 """
