@@ -26,6 +26,7 @@ __all__ = ["Settings", "run_demo"]
 
 # Bytes generated after the second prompt: its first step could recompile, the next ones as well.
 SECOND_STEPS = 4
+FULL = Config()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Settings:
     backend: str
     prompt: int = 512
     tokens: int = 64
-    config: Config = Config()
+    config: Config = FULL
 
     @property
     def second_prompt(self) -> int:
@@ -171,9 +172,7 @@ class _Demo:
         )
 
 
-def _disagreements(
-    actual: Generation, plain: Generation, config: Config, when: str
-) -> list[str]:
+def _disagreements(actual: Generation, plain: Generation, config: Config, when: str) -> list[str]:
     """Tokens that differ and logits out of tolerance, one sentence each."""
     problems = []
     if actual.generated != plain.generated:

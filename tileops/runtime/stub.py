@@ -37,10 +37,14 @@ class LastCall:
 class Lazy:
     """Stands on a class for a function that is generated when somebody first looks at it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, general: Callable[..., Any]) -> None:
         self.name = name
+        self.general = general
 
     def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None and not owner.has_entry():  # type: ignore[attr-defined]
+            # help() looks at bases too.
+            return self.general
         function = generated(owner, self.name)
         return function if instance is None else function.__get__(instance, owner)
 

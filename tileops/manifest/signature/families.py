@@ -134,7 +134,7 @@ class _Reader:
 
     def family(self) -> Family | None:
         formals = self.formals()
-        if formals is None:
+        if formals is None or not self.complete():
             return None
         scope = Scope(
             dict(formals), {name: adt.fields for name, adt in self.checker.adts.items()}
@@ -155,6 +155,22 @@ class _Reader:
         family = Family(self.decl.name.text, formals, match, tuple(cases))
         self.check_disjoint(family, kinds)
         return family
+
+    def complete(self) -> bool:
+        """Whether there is something to match and a case; what cannot be read was reported."""
+        lost = self.checker.entry.unreadable
+        if any(path.startswith((f"{self.path}.match", f"{self.path}.cases")) for path in lost):
+            return False
+        for what, have in (("match something", self.decl.match), ("have a case", self.decl.cases)):
+            if not have:
+                self.checker.report(
+                    codes.BAD_FAMILY,
+                    self.decl.name.span,
+                    self.path,
+                    f"type family {self.decl.name} must {what}",
+                )
+                return False
+        return True
 
     def formals(self) -> tuple[tuple[str, Kind], ...] | None:
         adts = self.checker.constructors()
