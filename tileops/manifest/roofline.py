@@ -124,9 +124,9 @@ def _scope(signature: Signature, plan: Plan) -> Scope:
     solved = {name for name, _ in plan.indices}
     for name, kind in signature.indices.items():
         if isinstance(kind, SeqKind):
-            hidden[name] = f"{name} is a Seq[Int] index, which is only a generator argument"
+            hidden[name] = f"{name} must be a generator argument only, it is a Seq[Int] index"
         elif name not in solved:
-            hidden[name] = f"{name} is solved from no tensor, so a call does not know it"
+            hidden[name] = f"{name} must be solved from a tensor to be priced, it is solved from none"
     for tensor in signature.tensors:
         kinds[tensor.name] = TENSOR if tensor.presence is None else MaybeKind(TENSOR)
     if signature.buffer is not None:
@@ -279,9 +279,13 @@ def _evaluate(
     try:
         _add_lets(folded, env, discriminants, point)
         value = evaluate(folded, env)
-    except (DomainError, KeyError, TypeError) as error:
-        reason = error if isinstance(error, DomainError) else f"{error} is not known in this call"
-        raise RooflineError(f"{name} {formula}: {reason}") from None
+    except DomainError as error:
+        raise RooflineError(f"{name} {formula}: {error}") from None
+    except (KeyError, TypeError):
+        unknown = ", ".join(sorted(key for key in names_in(folded) if env.get(key) is None))
+        raise RooflineError(
+            f"{name} {formula}: {unknown or 'a name'} is not known in this call"
+        ) from None
     if type(value) is not int:
         raise RooflineError(f"{name} {formula} must be an integer, got {value!r}")
     return value

@@ -281,12 +281,22 @@ def real_of(dtype: str) -> str:
 # --- values and tests -----------------------------------------------------------------------------
 
 
+#: More items than this in a list are a mistake, and would take all of the memory.
+MAX_ITEMS = 1 << 24
+
+
+def _bound(count: int) -> None:
+    if count > MAX_ITEMS:
+        raise DomainError(f"a list must have at most {MAX_ITEMS} items, got {count}")
+
+
 def balanced_sizes(total: int, count: int) -> tuple[int, ...]:
     """`count` sizes summing to `total`, the first `total % count` one larger."""
     if count <= 0 or total < 0:
         raise DomainError(
             f"balanced_sizes needs a positive count and no negative total, got {total}, {count}"
         )
+    _bound(count)
     size, larger = divmod(total, count)
     return (size + 1,) * larger + (size,) * (count - larger)
 
@@ -294,6 +304,7 @@ def balanced_sizes(total: int, count: int) -> tuple[int, ...]:
 def repeat(value: int, count: int) -> tuple[int, ...]:
     if count < 0:
         raise DomainError(f"repeat needs a count of at least 0, got {count}")
+    _bound(count)
     return (value,) * count
 
 
