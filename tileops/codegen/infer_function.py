@@ -1,8 +1,8 @@
 """Plan -> the text of `infer`: straight-line checks that return device, output types and indices.
 
 The planner decided the order; the emitters beside this file only spell it. Every name that is not
-the manifest's begins with a prefix that no manifest name has. A failed check calls `reject` with the
-local names, and the interpreter says the sentence. Where an entry has several overloads, `overload`
+the manifest's begins with a prefix that no manifest name has. A failed check calls `reject` with
+the local names, and the interpreter says the sentence. Where an entry has several overloads, `overload`
 names the one that a call belongs to.
 """
 

@@ -64,8 +64,8 @@ class Lowering:
     """Spells expressions. `names` maps a manifest name to its local spelling where it differs.
 
     `used` collects the support names that the text calls, `raising` those that can refuse a value.
-    `dtypes` maps a DType index that a local holds as a torch dtype to that local and its set; `sets`
-    names the constants that hold sets of torch dtypes.
+    `dtypes` maps a DType index that a local holds as a torch dtype to that local and its set;
+    `sets` names the constants that hold sets of torch dtypes.
     """
 
     prefix: str
