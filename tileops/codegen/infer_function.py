@@ -2,8 +2,8 @@
 
 The planner decided the order; the emitters beside this file only spell it. Every name that is not
 the manifest's begins with a prefix that no manifest name has. A failed check calls `reject` with
-the local names, and the interpreter says the sentence. Where an entry has several overloads, `overload`
-names the one that a call belongs to.
+the local names, and the interpreter says the sentence. Where an entry has several overloads,
+`overload` names the one that a call belongs to.
 """
 
 from __future__ import annotations

@@ -27,10 +27,10 @@ from tileops.manifest.language.syntax import (
     ShapeTerm,
     names_in,
 )
+from tileops.manifest.signature.items import RuleItem
 from tileops.manifest.signature.model import Role, Signature, Tensor
 from tileops.manifest.signature.points import Discriminants
 from tileops.manifest.signature.reading import both
-from tileops.manifest.signature.schedule import RuleItem
 
 if TYPE_CHECKING:
     from tileops.manifest.signature.plan import Alternative

@@ -69,5 +69,5 @@ def check_device(checker: Checker) -> None:
             codes.MISPLACED,
             device.text.span,
             "signature.params.device",
-            "device must not be a parameter of an op with call-time tensors, whose device is theirs",
+            "device must not be a parameter beside call-time tensors, whose device is theirs",
         )
