@@ -13,7 +13,9 @@ from tileops.static import is_static
 
 __all__ = [
     "CallError",
+    "Target",
     "__version__",
+    "load_manifest",
     "record_implementations",
     "register_target",
     "registry",
@@ -24,8 +26,8 @@ logging.getLogger("tileops").addHandler(logging.NullHandler())
 
 if not is_static() and importlib.util.find_spec("torch") is not None:
     from tileops.runtime.errors import CallError
-    from tileops.runtime.shipped import register
-    from tileops.runtime.targets import register_target, use_target
+    from tileops.runtime.shipped import load_manifest, register
+    from tileops.runtime.targets import Target, register_target, use_target
 
     registry = register()
 

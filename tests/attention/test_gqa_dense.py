@@ -242,3 +242,23 @@ def test_declined_calls(name, changed, reason):
     sizes = {"b": 1, "s_q": 2, "s_kv": 8, "h": 2, "h_kv": 1, "d": 64}
     with pytest.raises(Declined, match=reason):
         launches(name, **(sizes | changed))
+
+
+@pytest.mark.slow
+def test_gradients_with_sinks_compile_in_inductor():
+    import torch._dynamo
+
+    torch._dynamo.reset()
+    inputs = [*oracle.tensors(1, 5, 9, 4, 2, 16), torch.randn(4)]
+    inputs = [x.requires_grad_() for x in inputs]
+
+    def loss(q, k, v, sinks):
+        # Sizes are integers here, so that the fused form is the one compiled.
+        call = torch.ops.tileops.attention_gqa_dense_fwd
+        return call(q, k, v, sinks=sinks, is_causal=True).float().square().sum()
+
+    compiled = torch.compile(loss, fullgraph=True, dynamic=False)
+    got = torch.autograd.grad(compiled(*inputs), inputs)
+    want = torch.autograd.grad(loss(*inputs), inputs)
+    for a, b in zip(got, want, strict=True):
+        torch.testing.assert_close(a, b, atol=2e-2, rtol=2e-2)

@@ -19,7 +19,7 @@ ENTRY = """\
       x: {{dtype: float32, shape: "[N]"}}
     outputs:
       output: {{dtype: float32, shape: "[{axis}]"}}
-  workloads: [{{N: 4}}]
+  workloads: [{{label: row, N: 4}}]
   roofline: {{flops: "N"}}
 """
 
@@ -48,7 +48,7 @@ def test_a_finding_points_into_the_file(spec: Path, capsys: pytest.CaptureFixtur
     assert lines[0].startswith(f"{spec}/demo.yaml:20:") and " error[TO" in lines[0]
     assert lines[1].startswith('20 |       output: {dtype: float32, shape: "[M]"}')
     assert "^" in lines[2]
-    assert lines[-1].startswith("3 entries, 3 implemented, 3 rows, 1 errors, 0 advisories, ")
+    assert lines[-1].startswith("3 entries, 3 implemented, 3 rows, 2 cases, 1 errors, ")
 
 
 def test_json_has_the_summary(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ def check_add(a, b, alpha: int | float = 1) -> str:
     y = poisoned(shape, a.dtype, a.device)
     served = serve(AddFwdOp, [y], [a, b], {"alpha": alpha})
     if a.dtype.is_floating_point:
-        assert_close(y, AddFwdOp.reference(a.double(), b.double(), alpha=float(alpha)), a.dtype)
+        assert_close(y, AddFwdOp.reference(a.double(), b.double(), alpha=float(alpha)), a.dtype, 2)
     else:
         assert torch.equal(y, torch.add(a, b, alpha=alpha))
     return served
@@ -167,6 +167,18 @@ def test_add_leaves_refusals_to_the_reference(dtype, alpha, why, name) -> None:
     assert reason is not None and why in reason
     with pytest.raises(RuntimeError):
         AddFwdOp.reference(x, x, alpha=alpha)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_add_complex(device, dtype) -> None:
+    x = torch.randn(3, 4, 10, device=device, dtype=dtype)
+    assert check_add(x, x.flip(0)) == "flat"
+    for other in (x[0], x[:, :, :1], x.transpose(0, 2).contiguous().transpose(0, 2), x[0, 0, 0]):
+        check_add(x, other)
+    for name in ("flat", "tile"):
+        call = Call(x.device, None)
+        assert "scaled" in (launcher_of(AddFwdOp, name)(call, x, x, x, alpha=2) or "")
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -80,8 +80,12 @@ def softmaxes() -> Iterator[Case]:
         for launcher in ("split_row", "long_row"):
             x = meta(4, 102400, dtype=dtype)
             yield Case(f"long-{dtype}", SoftmaxFwdOp, launcher, [x], [x])
+            x = meta(64, 50257, dtype=dtype)
+            yield Case(f"odd-{dtype}", SoftmaxFwdOp, launcher, [x], [x])
         x = meta(8, 2048, 1024, dtype=dtype)
         yield Case(f"column-{dtype}", SoftmaxFwdOp, "column", [x], [x], {"dim": 1})
+        x = meta(8, 8192, 1024, dtype=dtype)
+        yield Case(f"long-column-{dtype}", SoftmaxFwdOp, "column", [x], [x], {"dim": 1})
     x = meta(1024, 32768)
     yield Case("32768", SoftmaxFwdOp, "row", [x], [x])
     y = meta(1024, 4096, dtype=F16)
@@ -109,6 +113,8 @@ def elementwise() -> Iterator[Case]:
             yield Case(name, AddFwdOp, "flat", [x], [x, x], params)
             yield Case(f"column-{name}", AddFwdOp, "tile", [x], [x, x[:, :1]], params)
     x = meta(2048, 8192)
+    z = meta(2048, 4096, dtype=torch.complex64)
+    yield Case("complex", AddFwdOp, "tile", [z], [z, z[0]])
     yield Case("row", AddFwdOp, "tile", [x], [x, x[0]])
     yield Case("swapped", AddFwdOp, "tile", [x.t()], [x.t(), meta(8192, 2048)])
     x = meta(2**19 + 1, 4096)
@@ -126,6 +132,8 @@ def ropes() -> Iterator[Case]:
                 x = meta(2, 2048, 32, size, dtype=dtype)
                 params = {"rope_layout": layout, "input_layout": "2d"}
                 yield Case(f"{layout}-{size}-{dtype}", RoPEFwdOp, "pairs", [x], [x], params)
+                part = params | {"rotary_dim": size // 2}
+                yield Case(f"{layout}-{size}-part-{dtype}", RoPEFwdOp, "pairs", [x], [x], part)
             x = meta(8192, 128, dtype=dtype)
             yield Case(
                 f"1d-{layout}-{dtype}", RoPEFwdOp, "pairs", [x], [x], {"rope_layout": layout}

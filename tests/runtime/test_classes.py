@@ -4,6 +4,7 @@ import copy
 import inspect
 import io
 import pickle
+import pydoc
 import subprocess
 import sys
 import textwrap
@@ -40,6 +41,11 @@ def test_signatures_show_the_manifest():
     assert list(inspect.signature(sample.CLASSES["ScaleFwdOp"].forward).parameters) == [
         "self", "x", "y", "out",
     ]  # fmt: skip
+
+
+def test_help_shows_the_generated_methods():
+    text = pydoc.render_doc(RMSNormFwdOp, renderer=pydoc.plaintext)
+    assert "__init__(self, normalized_shape" in text and "forward(self, x" in text
 
 
 def test_equality_repr_and_hash():

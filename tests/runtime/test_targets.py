@@ -56,9 +56,23 @@ def test_order_of_call_context_and_process(vendor):
         thread.start()
         thread.join()
         assert found == [("vendor", "vendor")]
+        with use_target(None):
+            assert served_by(x) == ("eager", "reference")
     finally:
         use_target(None)
     assert served_by(x) == ("eager", "reference")
+
+
+def test_compile_caches_depend_on_the_default_target(vendor):
+    config = torch.compiler.config
+    before = config.cache_key_tag
+    with use_target("vendor"):
+        assert config.cache_key_tag != before
+    assert config.cache_key_tag == before
+    use_target("vendor")
+    assert config.cache_key_tag != before
+    use_target(None)
+    assert config.cache_key_tag == before
 
 
 def test_errors_list_what_exists(vendor, monkeypatch):

@@ -37,7 +37,7 @@ class GQADenseFwdOp(Op):
     """
 
     reference = staticmethod(reference.gqa_dense)
-    kernel_types = {  # noqa: RUF012
+    kernel_types = {
         "split_keys": Kernel("tileops.attention.gqa_dense_split:launch_split_keys"),
         "tile": Kernel("tileops.attention.gqa_dense:launch_tile"),
     }

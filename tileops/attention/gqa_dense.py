@@ -139,7 +139,7 @@ def gqa_dense_kernel(
         D, BLOCK_N, BLOCK_D, DESCRIPTOR, True, HAS_LEFT, HAS_RIGHT, SOFTCAP, RISING,
     )  # fmt: skip
     if SINKS:
-        sink = tl.load(sinks_ptr + heads, mask=row_mask, other=0.0) * 1.4426950408889634
+        sink = tl.load(sinks_ptr + heads, mask=row_mask, other=0.0) * LOG2_E
         acc, row_max, row_sum = add_sink(acc, row_max, row_sum, sink)
 
     # A row without weight saw no key: zeros.
@@ -171,8 +171,8 @@ class Masking:
         softcap = params["softcap"]
         left = int(params["window_size_left"])
         if softcap is None:
-            return cls(left, right, scale * LOG2_E, 0.0, False)
-        return cls(left, right, scale / float(softcap), float(softcap) * LOG2_E, True)
+            return cls(left, right, scale * LOG2_E.value, 0.0, False)
+        return cls(left, right, scale / float(softcap), float(softcap) * LOG2_E.value, True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import triton.language as tl
 
 from tileops.attention import tiles
 from tileops.attention.gqa_dense import Masking, Split, refusal, run_kernel
+from tileops.attention.online_softmax import LOG2_E
 from tileops.attention.tiles import Tile
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
@@ -46,7 +47,7 @@ def merge_splits_kernel(
     lse = tl.load(lse_ptr + place, mask=split < splits, other=float("-inf"))
     top = tl.max(lse, 0)
     if SINKS:
-        sink = tl.load(sinks_ptr + row % heads) * 1.4426950408889634
+        sink = tl.load(sinks_ptr + row % heads) * LOG2_E
         top = tl.maximum(top, sink)
     base = tl.where(top == float("-inf"), 0.0, top)
     weights = tl.math.exp2(lse - base)

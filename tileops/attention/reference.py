@@ -106,7 +106,7 @@ def _visible(
 
 def _sizes_known(q: torch.Tensor, k: torch.Tensor) -> bool:
     """Whether no size is symbolic: the fused operator chooses its algorithm by sizes."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_dynamo_compiling():
         return False
     return not any(isinstance(size, torch.SymInt) for size in (*q.shape, *k.shape))
 
@@ -120,19 +120,21 @@ def _fused(
 ) -> torch.Tensor:
     """Through scaled_dot_product_attention, which holds no S_q x S_kv scores per head."""
     width = v.shape[-1]
+    mask = seen
     if sinks is not None:
-        q, k, v, seen = _with_sink_key(q, k, v, seen, sinks)
+        q, k, v, mask = _with_sink_key(q, k, v, seen, sinks)
     on_cpu = q.device.type == "cpu"
     if not on_cpu:
         # Elsewhere the memory-efficient float32 algorithm takes equal head counts only.
         group = q.shape[1] // k.shape[1]
         k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
-    output = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=1.0, enable_gqa=on_cpu)[
-        ..., :width
-    ]
-    if seen is None:
-        return output
-    return output.masked_fill(~seen.any(dim=-1)[:, None], 0.0)
+    output = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=1.0, enable_gqa=on_cpu)
+    if sinks is not None:
+        # Every row sees the sink, whose value is zero.
+        return output[..., :width]
+    if seen is not None:
+        output = output.masked_fill(~seen.any(dim=-1)[:, None], 0.0)
+    return output
 
 
 def _with_sink_key(
@@ -152,8 +154,12 @@ def _with_sink_key(
     k = F.pad(k, (0, 8, 0, 1))
     corner = torch.zeros_like(k)
     corner[:, :, -1, -8] = 1.0
-    seen = None if seen is None else F.pad(seen, (0, 1), value=True)
-    return q, k + corner, F.pad(v, (0, 8, 0, 1)), seen
+    mask = None
+    if seen is not None:
+        # Numbers: Inductor's C++ for padded booleans does not compile (torch 2.13).
+        mask = torch.zeros(seen.shape, dtype=q.dtype, device=q.device)
+        mask = F.pad(mask.masked_fill(~seen, float("-inf")), (0, 1))
+    return q, k + corner, F.pad(v, (0, 8, 0, 1)), mask
 
 
 def _written_out(

@@ -31,7 +31,9 @@ class Verb:
 VERBS = (
     Verb("list", "list the operators that the manifest declares", "list_ops"),
     Verb("show", "show one operator: its entry, and what is derived from it", "show"),
+    Verb("cases", "list the calls that the workload rows denote", "cases"),
     Verb("validate", "check a manifest", "validate"),
+    Verb("demo", "compile a small model from these operators and compare it with PyTorch", "demo"),
     Verb("doctor", "report versions, devices, caches, and what is registered", "doctor"),
 )
 

@@ -18,6 +18,7 @@ from tileops.diagnostics.model import Findings
 from tileops.diagnostics.text import printable, split_lines
 from tileops.manifest.outline import OutlineEntry
 from tileops.manifest.source import read_text, split_entries
+from tileops.manifest.workload.text import rows_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,17 @@ def code(entry: OutlineEntry) -> str:
     return operator(entry).source.rstrip() + "\n"
 
 
+def rows(entry: OutlineEntry) -> str:
+    """Every case: what its row gives, and the types of the call."""
+    return rows_text(*planned(entry))
+
+
 VIEWS: tuple[View, ...] = (
     View("yaml", "the entry as it is written (the default)", source),
     View("plan", "the steps that check a call and give its outputs", plan),
     View("schema", "the operators, as torch.library gets them", schema),
     View("code", "the generated functions", code),
+    View("rows", "the calls that its workload rows denote", rows),
 )
 
 

@@ -1,6 +1,6 @@
 """`tileops validate`: what is wrong with a manifest, as text, JSON or GitHub annotations.
 
-The checks are `check`'s; here are the options, the choice of entries, the form and the status.
+The checks are `tileops.validator`'s; here are the options, the choice of entries and the form.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from tileops.cli.errors import FINDINGS, OK, unknown
 from tileops.cli.manifest_option import add_spec_option, chosen_folder
 from tileops.cli.output import shows_color, write
 from tileops.diagnostics.machine import to_github, to_json
-from tileops.diagnostics.model import Diagnostic, Findings
+from tileops.diagnostics.model import Findings
 from tileops.diagnostics.text import render
 from tileops.manifest.entry import Entry
-from tileops.manifest.load import Manifest, load_manifest
-from tileops.manifest.signature.check import check_entry
-from tileops.manifest.signature.plan import build_plan
+from tileops.manifest.outline import outline
+from tileops.validator.model import Options
+from tileops.validator.rules import RULES
+from tileops.validator.runner import Progress, Report, validate
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,72 +32,82 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=("text", "json", "github"), default="text")
     parser.add_argument(
+        "--static",
+        action="store_true",
+        help="import no operator code (the default for a folder that is not the shipped one)",
+    )
+    parser.add_argument(
+        "--nightly", action="store_true", help="every reference API must be installed and resolve"
+    )
+    parser.add_argument(
         "--strict-advisories", action="store_true", help="let advisories change the exit status"
     )
+    parser.add_argument("--list-rules", action="store_true", help="print the checks and stop")
 
 
 def run(args: argparse.Namespace) -> int:
-    start = time.perf_counter()
-    manifest = load_manifest(chosen_folder(args.spec))
-    entries = _choose(manifest, args.op, args.family)
-    check(manifest, entries)
-    findings = _of(manifest.findings, entries, args)
-    summary: dict[str, int | float] = {
-        "entries": len(entries),
-        "implemented": sum(_status(entry) == "implemented" for entry in entries),
-        "rows": sum(len(entry.workloads) for entry in entries),
-        "errors": findings.errors,
-        "advisories": len(findings) - findings.errors,
-        "seconds": round(time.perf_counter() - start, 3),
-    }
-    if args.format == "json":
-        write(to_json(findings, summary))
-    elif args.format == "github":
-        write(to_github(findings))
-    else:
-        write(render(findings, manifest.sources, shows_color(sys.stdout)))
-        counts = [f"{value} {name}" for name, value in summary.items()]
-        write(", ".join(counts) + "\n")
-    failed = findings.errors or (args.strict_advisories and len(findings))
+    if args.list_rules:
+        for rule in RULES:
+            write(f"{rule.name:12}{rule.phase.value:8}{rule.title}\n")
+        return OK
+    folder = chosen_folder(args.spec)
+    _check_names(args)
+    report = validate(
+        folder,
+        select=lambda entry: _chosen(entry, args),
+        static=args.static or args.spec is not None,
+        options=Options(nightly=args.nightly),
+        progress=_progress(),
+    )
+    write(_form(report, args.format))
+    advisories = len(report.findings) - report.findings.errors
+    failed = report.findings.errors or (args.strict_advisories and advisories)
     return FINDINGS if failed else OK
 
 
-def check(manifest: Manifest, entries: tuple[Entry, ...]) -> None:
-    """Every check beyond reading, on `entries`; findings go to those of the manifest."""
-    for entry in entries:
-        signature = check_entry(entry, manifest.adts, manifest.findings)
-        if signature is not None:
-            build_plan(signature, manifest.findings)
+def _form(report: Report, form: str) -> str:
+    if form == "json":
+        return to_json(report.findings, report.summary)
+    if form == "github":
+        return to_github(report.findings)
+    text = render(report.findings, report.manifest.sources, shows_color(sys.stdout))
+    counts = ", ".join(f"{value} {name}" for name, value in report.summary.items())
+    return f"{text}{counts}\n"
 
 
-def _choose(manifest: Manifest, ops: list[str], families: list[str]) -> tuple[Entry, ...]:
-    known = {entry.op for entry in manifest.entries}
-    for op in ops:
-        if op not in known:
-            raise unknown("op", op, known)
-    of_family = {_family(entry) for entry in manifest.entries}
-    for family in families:
-        if family not in of_family:
-            raise unknown("family", family, of_family)
-    return tuple(
-        entry
-        for entry in manifest.entries
-        if (not ops or entry.op in ops) and (not families or _family(entry) in families)
-    )
+def _chosen(entry: Entry, args: argparse.Namespace) -> bool:
+    family = "" if entry.family is None else entry.family.text
+    return (not args.op or entry.op in args.op) and (not args.family or family in args.family)
 
 
-def _of(findings: Findings, entries: tuple[Entry, ...], args: argparse.Namespace) -> Findings:
-    """The findings of the chosen entries, and those of no entry: they may hide a chosen one."""
+def _check_names(args: argparse.Namespace) -> None:
     if not args.op and not args.family:
-        return findings
-    chosen = {"", *(entry.op for entry in entries)}
-    items: list[Diagnostic] = [item for item in findings.items if item.op in chosen]
-    return Findings(items)
+        return
+    entries = outline(chosen_folder(args.spec), Findings())
+    ops, families = {entry.op for entry in entries}, {entry.family for entry in entries}
+    for op in args.op:
+        if op not in ops:
+            raise unknown("op", op, ops)
+    for family in args.family:
+        if family not in families:
+            raise unknown("family", family, families)
 
 
-def _family(entry: Entry) -> str:
-    return entry.family.text if entry.family is not None else ""
+def _progress() -> Progress:
+    """A line on stderr, once a run takes more than a second, rewritten on a terminal."""
+    start = last = time.monotonic()
+    terminal = sys.stderr.isatty()
+    pause = 0.2 if terminal else 10.0
 
+    def show(done: int, total: int, op: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - start < 1.0 or now - last < pause:
+            return
+        last = now
+        end = "\r" if terminal else "\n"
+        sys.stderr.write(f"validate: {done} of {total} entries, at {op:40}{end}")
+        sys.stderr.flush()
 
-def _status(entry: Entry) -> str:
-    return entry.status.text if entry.status is not None else ""
+    return show
+

@@ -76,7 +76,7 @@ NO_TORCH_DTYPE = Code(
 )
 
 # TO301-TO319: inference plans (tileops.manifest.signature.plan).
-UNSOLVED = Code("TO301", "unsolved-index", Severity.ERROR, "An index has no input to solve it from.")
+UNSOLVED = Code("TO301", "unsolved-index", Severity.ERROR, "No input solves an index.")
 TOO_MANY_POINTS = Code(
     "TO302", "too-many-points", Severity.ERROR, "Discriminants have too many combinations."
 )
@@ -100,6 +100,30 @@ BAD_VALUES = Code("TO507", "bad-values", Severity.ERROR, "A generator or predica
 
 # TO601-TO619: cost models (tileops.manifest.roofline).
 BAD_FORMULA = Code("TO601", "bad-formula", Severity.ERROR, "A roofline formula is not legal.")
+
+# TO701-TO719: the code of implemented entries (tileops.validator.rules).
+UNSCHEMATIC = Code(
+    "TO701", "unschematic", Severity.ADVISORY, "No operator schema carries a parameter."
+)
+NO_CLASS = Code("TO702", "no-class", Severity.ERROR, "An implemented entry lacks its class.")
+NOT_EXPORTED = Code("TO703", "not-exported", Severity.ERROR, "An export list omits an entry.")
+WRONG_BOUNDARY = Code(
+    "TO704", "wrong-boundary", Severity.ERROR, "The boundary names disagree with the entry."
+)
+BAD_STAGE = Code("TO705", "bad-stage", Severity.ERROR, "A stage or kernel is not what it names.")
+WRONG_PARAMETERS = Code(
+    "TO706", "wrong-parameters", Severity.ERROR, "A class takes other parameters than its entry."
+)
+BAD_DOCSTRING = Code("TO707", "bad-docstring", Severity.ERROR, "A docstring lacks a section.")
+NO_REFERENCE_API = Code(
+    "TO708", "no-reference-api", Severity.ERROR, "A reference API does not resolve."
+)
+NO_REFERENCE_PACKAGE = Code(
+    "TO709",
+    "no-reference-package",
+    Severity.ADVISORY,
+    "The package of a reference API is not installed.",
+)
 
 CODES: tuple[Code, ...] = tuple(
     sorted(

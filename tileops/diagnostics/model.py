@@ -1,7 +1,7 @@
 """What a finding is: where it stands, which rule it breaks, and one sentence that says so.
 
-In: nothing. Out: `Span`, `Code`, `Diagnostic` and the `Findings` collector that every stage writes to.
-Renderers live beside this file; the one table of codes is `codes.py`.
+In: nothing. Out: `Span`, `Code`, `Diagnostic` and the `Findings` collector that every stage writes
+to. Renderers live beside this file; the one table of codes is `codes.py`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class GELUFwdOp(Op):
     """
 
     reference = staticmethod(reference.gelu)
-    kernel_types = {  # noqa: RUF012
+    kernel_types = {
         "flat": Kernel("tileops.elementwise.unary:launch_gelu_flat"),
         "tile": Kernel("tileops.elementwise.unary:launch_gelu_tile"),
     }
@@ -39,7 +39,8 @@ class AddFwdOp(Op):
 
     As in torch: integers wrap around; booleans are or-ed, other counting only when alpha is not 0;
     alpha must be an integer for integer tensors, may be a bool only for booleans, and must fit the
-    dtype. Half precision is added in float32 and rounded once.
+    dtype. Half precision is added in float32 and rounded once. Complex tensors are added part by
+    part.
 
     Errors: CallError when the shapes do not broadcast or the dtypes or devices differ; RuntimeError
     from torch.add for an alpha that breaks its rules.
@@ -48,7 +49,7 @@ class AddFwdOp(Op):
     """
 
     reference = staticmethod(reference.add)
-    kernel_types = {  # noqa: RUF012
+    kernel_types = {
         "flat": Kernel("tileops.elementwise.binary:launch_add_flat"),
         "tile": Kernel("tileops.elementwise.binary:launch_add_tile"),
     }
@@ -69,7 +70,7 @@ class SiLUAndMulFwdOp(Op):
     """
 
     reference = staticmethod(reference.silu_and_mul)
-    kernel_types = {"tile": Kernel("tileops.elementwise.gated:launch_silu_and_mul")}  # noqa: RUF012
+    kernel_types = {"tile": Kernel("tileops.elementwise.gated:launch_silu_and_mul")}
 
 
 class SinusoidalFwdOp(Op):
@@ -87,4 +88,4 @@ class SinusoidalFwdOp(Op):
     """
 
     reference = staticmethod(reference.sinusoidal)
-    kernel_types = {"tile": Kernel("tileops.elementwise.generative:launch_sinusoidal")}  # noqa: RUF012
+    kernel_types = {"tile": Kernel("tileops.elementwise.generative:launch_sinusoidal")}

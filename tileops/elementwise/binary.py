@@ -6,6 +6,8 @@ row and column broadcasts and plain tensors all are rows and columns here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 import triton
 import triton.language as tl
@@ -119,6 +121,8 @@ def launch_add_flat(
     alpha: int | float = 1,
 ) -> str | None:
     """Addition of dense tensors of one shape."""
+    if output.is_complex():
+        return _launch_parts(launch_add_flat, call, output, input, other, alpha)
     if (reason := _refuse_alpha(output.dtype, alpha)) is not None:
         return reason
     a, b = _expanded(output, input), _expanded(output, other)
@@ -148,6 +152,8 @@ def launch_add_tile(
     alpha: int | float = 1,
 ) -> str | None:
     """Addition of tensors of any strides, broadcast."""
+    if output.is_complex():
+        return _launch_parts(launch_add_tile, call, output, input, other, alpha)
     if (reason := _refuse_alpha(output.dtype, alpha)) is not None:
         return reason
     a, b = _expanded(output, input), _expanded(output, other)
@@ -174,6 +180,21 @@ def launch_add_tile(
         num_warps=config.warps,
     )
     return None
+
+
+def _launch_parts(
+    launch: Callable[..., str | None],
+    call: Call,
+    output: torch.Tensor,
+    input: torch.Tensor,
+    other: torch.Tensor,
+    alpha: int | float,
+) -> str | None:
+    """Complex tensors as real ones with an axis of two more."""
+    if isinstance(alpha, bool) or alpha != 1:
+        return "complex tensors are scaled by the reference"
+    a, b = _expanded(output, input), _expanded(output, other)
+    return launch(call, *map(torch.view_as_real, (output, a, b)))
 
 
 def _expanded(output: torch.Tensor, operand: torch.Tensor) -> torch.Tensor:

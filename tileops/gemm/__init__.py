@@ -26,8 +26,8 @@ class GEMMFwdOp(Op):
     """
 
     reference = staticmethod(reference.gemm)
-    kernel_types = {  # noqa: RUF012
-        "split_k": Kernel("tileops.gemm.gemm:launch_split_k"),
+    kernel_types = {
         "descriptor": Kernel("tileops.gemm.gemm_descriptor:launch_descriptor"),
+        "split_k": Kernel("tileops.gemm.gemm:launch_split_k"),
         "pointer": Kernel("tileops.gemm.gemm:launch_pointer"),
     }

@@ -148,7 +148,7 @@ class _Reader:
             return None
         for name, _ in node.entries:
             if name.value not in ("python", "fields", "invariant"):
-                self.bad(name, f"{key.value} must have python, fields or invariant, not {name.text}")
+                self.bad(name, f"{key.value} must have python, fields, invariant, got {name.text}")
                 return None
         python = node.get("python")
         if not isinstance(python, ScalarNode) or not isinstance(python.value, str):

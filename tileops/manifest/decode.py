@@ -30,7 +30,6 @@ from tileops.manifest.entry import (
 )
 from tileops.manifest.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-
 #: Section -> its legal keys; a key marked with `!` is required.
 SECTIONS: dict[str, tuple[str, ...]] = {
     "entry": (

@@ -23,7 +23,7 @@ from tileops.manifest.language.parse import ExprError, parse_expression
 from tileops.manifest.language.primitives import PRIMITIVES, Formal, Primitive
 from tileops.manifest.language.rewrite import fold, map_children
 from tileops.manifest.language.symbolic import DomainError
-from tileops.manifest.language.syntax import Call, Expr, Literal, Name, Present, names_in, walk
+from tileops.manifest.language.syntax import Call, Expr, Name, names_in
 from tileops.manifest.signature.check import FAULTS
 from tileops.manifest.signature.effects import accepted_points
 from tileops.manifest.signature.model import Role, Signature
@@ -124,9 +124,9 @@ def _scope(signature: Signature, plan: Plan) -> Scope:
     solved = {name for name, _ in plan.indices}
     for name, kind in signature.indices.items():
         if isinstance(kind, SeqKind):
-            hidden[name] = f"{name} is a Seq[Int] index, which is only a generator argument"
+            hidden[name] = f"{name} must be a generator argument only, it is a Seq[Int] index"
         elif name not in solved:
-            hidden[name] = f"{name} is solved from no tensor, so a call does not know it"
+            hidden[name] = f"{name} must be solved from a tensor to be priced, it is solved from none"
     for tensor in signature.tensors:
         kinds[tensor.name] = TENSOR if tensor.presence is None else MaybeKind(TENSOR)
     if signature.buffer is not None:
@@ -160,6 +160,7 @@ def _formula(
             field=f"roofline.{name}",
         )
         return None
+    expr = _named_sizes(expr)
     absent = _absent_bytes(expr, signature)
     if absent is not None:
         findings.add(
@@ -173,37 +174,38 @@ def _formula(
     return expr
 
 
+def _named_sizes(node: Expr) -> Expr:
+    """The formula with `bytes(t)` as a name of that text, which no discriminant point decides."""
+    if isinstance(node, Call) and node.function == "bytes":
+        return Name(str(node), node.at)
+    return map_children(node, _named_sizes)
+
+
 def _absent_bytes(expr: Expr, signature: Signature) -> str | None:
     """A tensor whose bytes are taken at some point at which it is absent."""
     discriminants = discriminants_of(signature)
+    names = names_in(expr)
     presences = {
-        node.args[0].id: tensor.presence
-        for node in walk(expr)
-        if isinstance(node, Call) and node.function == "bytes" and isinstance(node.args[0], Name)
-        if (tensor := signature.tensor(node.args[0].id)) is not None and tensor.presence
+        tensor.name: tensor.presence
+        for tensor in signature.tensors
+        if tensor.presence is not None and f"bytes({tensor.name})" in names
     }
     if not presences:
         return None
-    conditions = [expr, *(item for item in presences.values() if item is not None)]
-    count = prod(
-        len(discriminants.variables[name].values)
-        for name in set().union(*(discriminants.reads(item)[0] for item in conditions))
-    )
-    if count > MAX_POINTS:
+    conditions = [expr, *presences.values()]
+    reads: set[str] = set().union(*(discriminants.reads(item)[0] for item in conditions))
+    if prod(len(discriminants.variables[name].values) for name in reads) > MAX_POINTS:
         return None
     for point in accepted_points(signature, discriminants, conditions):
-        left = walk(fold(expr, lambda node, at=point: discriminants.truth(node, at)))
-        used = {
-            node.args[0].id
-            for node in left
-            if isinstance(node, Call)
-            and node.function == "bytes"
-            and isinstance(node.args[0], Name)
-        }
-        for name in sorted(used & presences.keys()):
-            if not discriminants.truth(presences[name], point):
+        left = names_in(_folded(expr, discriminants, point))
+        for name, presence in sorted(presences.items(), key=lambda item: item[0]):
+            if f"bytes({name})" in left and not discriminants.truth(presence, point):
                 return name
     return None
+
+
+def _folded(expr: Expr, discriminants: Discriminants, point: Point) -> Expr:
+    return fold(expr, lambda node: discriminants.truth(node, point))
 
 
 # --- pricing --------------------------------------------------------------------------------------
@@ -245,7 +247,7 @@ def price(
     """
     if roofline.func is not None:
         function = resolve(roofline.func)
-        return None if function is None else _checked(function(call), roofline.func)
+        return None if function is None else _called(function, call, roofline.func)
     assert roofline.flops is not None
     flops = _evaluate(roofline.flops, "flops", call, discriminants, point)
     if roofline.bytes is not None:
@@ -257,7 +259,11 @@ def price(
     return flops, total
 
 
-def _checked(result: Any, path: str) -> Cost:
+def _called(function: CostFunction, call: PricedCall, path: str) -> Cost:
+    try:
+        result: Any = function(call)
+    except Exception as error:
+        raise RooflineError(f"{path} must price the call, got {error!r}") from error
     valid = isinstance(result, tuple) and len(result) == 2
     if not valid or not all(type(item) is int for item in result):
         raise RooflineError(f"{path} must return two integers, got {result!r}")
@@ -267,14 +273,19 @@ def _checked(result: Any, path: str) -> Cost:
 def _evaluate(
     formula: Expr, name: str, call: PricedCall, discriminants: Discriminants, point: Point
 ) -> int:
-    folded = fold(formula, lambda node: discriminants.truth(node, point))
-    env: dict[str, Any] = {**call.params, **call.indices, **call.tensors}
+    folded = _folded(formula, discriminants, point)
+    sizes = {f"bytes({key})": item.bytes for key, item in call.tensors.items() if item is not None}
+    env: dict[str, Any] = {**call.params, **call.indices, **call.tensors, **sizes}
     try:
         _add_lets(folded, env, discriminants, point)
-        value = evaluate(_sized(folded, call), env)
-    except (DomainError, KeyError, TypeError) as error:
-        reason = error if isinstance(error, DomainError) else f"{error} is not known in this call"
-        raise RooflineError(f"{name} {formula}: {reason}") from None
+        value = evaluate(folded, env)
+    except DomainError as error:
+        raise RooflineError(f"{name} {formula}: {error}") from None
+    except (KeyError, TypeError):
+        unknown = ", ".join(sorted(key for key in names_in(folded) if env.get(key) is None))
+        raise RooflineError(
+            f"{name} {formula}: {unknown or 'a name'} is not known in this call"
+        ) from None
     if type(value) is not int:
         raise RooflineError(f"{name} {formula} must be an integer, got {value!r}")
     return value
@@ -286,21 +297,6 @@ def _add_lets(
     """Adds the lets that an expression reads and that no check of the call has needed."""
     for name in names_in(expr):
         if name in discriminants.lets and env.get(name) is None:
-            let = discriminants.lets[name]
-            folded = fold(let, lambda node: discriminants.truth(node, point))
+            folded = _folded(discriminants.lets[name], discriminants, point)
             _add_lets(folded, env, discriminants, point)
             env[name] = evaluate(folded, env)
-
-
-def _sized(node: Expr, call: PricedCall) -> Expr:
-    """The formula with `bytes(t)` replaced by the size of t, and presence decided."""
-    match node:
-        case Call(function="bytes", args=(Name(id=name),)):
-            facts = call.tensors.get(name)
-            if facts is None:
-                raise DomainError(f"{name} is absent")
-            return Literal(facts.bytes)
-        case Present(name=name) if name in call.tensors:
-            return Literal(call.present(name))
-        case _:
-            return map_children(node, lambda child: _sized(child, call))

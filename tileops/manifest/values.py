@@ -121,7 +121,7 @@ def _convert_adt(value: Any, adt: ADT) -> ADTValue:
     fields = {} if fields is None else fields
     if not isinstance(fields, dict) or set(fields) != set(constructor.fields):
         raise ValueError(
-            f"must give the fields {', '.join(constructor.fields) or 'none'} of {name}, got {fields!r}"
+            f"must give {name} the fields {', '.join(constructor.fields) or 'none'}, got {fields!r}"
         )
     for field, kind in constructor.fields.items():
         if not _in_kind(fields[field], kind):

@@ -25,7 +25,7 @@ class RMSNormFwdOp(Op):
     """
 
     reference = staticmethod(reference.rms_norm)
-    kernel_types = {  # noqa: RUF012
+    kernel_types = {
         "row": Kernel("tileops.norm.rms_norm:launch_row"),
         "split_row": Kernel("tileops.norm.rms_norm:launch_split_row"),
         "long_row": Kernel("tileops.norm.rms_norm:launch_long_row"),
@@ -52,7 +52,7 @@ class FusedAddRMSNormFwdOp(Op):
     """
 
     reference = staticmethod(reference.fused_add_rms_norm)
-    kernel_types = {  # noqa: RUF012
+    kernel_types = {
         "row": Kernel("tileops.norm.rms_norm:launch_add_row"),
         "split_row": Kernel("tileops.norm.rms_norm:launch_add_split_row"),
         "long_row": Kernel("tileops.norm.rms_norm:launch_add_long_row"),
@@ -75,7 +75,7 @@ class LayerNormFwdOp(Op):
     """
 
     reference = staticmethod(reference.layer_norm)
-    kernel_types = {  # noqa: RUF012
+    kernel_types = {
         "row": Kernel("tileops.norm.layer_norm:launch_row"),
         "split_row": Kernel("tileops.norm.layer_norm:launch_split_row"),
         "long_row": Kernel("tileops.norm.layer_norm:launch_long_row"),

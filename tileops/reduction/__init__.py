@@ -24,9 +24,9 @@ class SoftmaxFwdOp(Op):
     """
 
     reference = staticmethod(reference.softmax)
-    kernel_types = {  # noqa: RUF012
+    kernel_types = {
         "row": Kernel("tileops.reduction.softmax:launch_row"),
         "split_row": Kernel("tileops.reduction.softmax:launch_split_row"),
         "long_row": Kernel("tileops.reduction.softmax:launch_long_row"),
-        "column": Kernel("tileops.reduction.softmax:launch_column"),
+        "column": Kernel("tileops.reduction.softmax_column:launch_column"),
     }

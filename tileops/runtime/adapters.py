@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from tileops.codegen.model import OverloadHeader, Role
-from tileops.runtime import autograd, boundary, library
+from tileops.runtime import autograd, boundary, library, targets
 from tileops.runtime.bound import Bound, Layout
 from tileops.runtime.dispatch import Dispatcher
 from tileops.runtime.errors import CallError
@@ -38,13 +38,14 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "_below_autograd": torch._C._AutoDispatchBelowAutograd,
         "_Tensor": torch.Tensor,
         "_own": own_memory,
-        "_ready": dispatcher.ready,
+        "_attention": targets.attention,
+        "_by_reference": dispatcher.by_reference,
+        "_autocast": torch._C._is_any_autocast_enabled,
         "_finish": dispatcher.reference.finish,
-        "_implementation": dispatcher.reference,
+        "_implementation": _reference(bound) or dispatcher.reference,
         "_modes": torch._C._len_torch_dispatch_stack,
         "_direct": autograd.is_plain,
         "_refuse_transform": autograd.transform_refusal(bound),
-        "_apply": autograd.applier(bound, layout),
         "_inlines": boundary.decider(bound),
     }
     names |= {f"_default_{a.name}": a.default for a in layout.arguments if not a.required}
@@ -72,6 +73,7 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
     names["_plain_function"] = made["plain"]
     names["_transform_function"] = made["transform"]
     names["_run_function"] = made["run"]
+    names["_apply"] = autograd.applier(bound, layout, made["run"])
     return library.Functions(**made)
 
 
@@ -114,6 +116,10 @@ def _call(layout: Layout) -> str:
 def _tuple(items: Iterable[str]) -> str:
     text = ", ".join(items)
     return f"({text},)" if text else "()"
+
+
+def _reference(bound: Bound) -> Callable[..., Any] | None:
+    return getattr(bound.op_class, "reference", None)
 
 
 def _wrong_branch(bound: Bound, overload: OverloadHeader) -> Callable[[str], None]:
@@ -243,7 +249,8 @@ def _fast(layout: Layout) -> list[str]:
     count = len(layout.returned)
     results = "_r0" if count == 1 else "_results"
     lines = [
-        f"if {_target(layout)} is None and _ready(_device):",
+        f"if {_target(layout)} is None and not _attention.count "
+        "and _device in _by_reference and not _autocast():",
         f"{_INDENT}{results} = _implementation({', '.join(arguments)})",
     ]
     indent = _INDENT

@@ -20,17 +20,19 @@ from tileops.runtime.reference import call_reference
 _lock = threading.Lock()
 
 
-def applier(bound: Bound, layout: Layout) -> Callable[..., Any]:
+def applier(bound: Bound, layout: Layout, run: Callable[..., Any]) -> Callable[..., Any]:
     """The overload's call with a backward attached; all arguments positional, in schema order."""
+    writes = bool(layout.overload.written)
     built: type[torch.autograd.Function] | None = None
 
     def apply(*args: Any) -> Any:
         nonlocal built
-        refuse_writes(bound, layout, args)
+        if writes:
+            refuse_writes(bound, layout, args)
         if built is None:
             with _lock:
                 if built is None:
-                    built = _function(bound, layout)
+                    built = _function(bound, layout, run)
         return built.apply(*args)
 
     return apply
@@ -79,7 +81,9 @@ def refuse_writes(bound: Bound, layout: Layout, args: Sequence[Any]) -> None:
         )
 
 
-def _function(bound: Bound, layout: Layout) -> type[torch.autograd.Function]:
+def _function(
+    bound: Bound, layout: Layout, run: Callable[..., Any]
+) -> type[torch.autograd.Function]:
     operator = getattr(bound.packet(), layout.overload.name)
     positional = sum(not a.keyword_only for a in layout.arguments)
     keyword_names = tuple(a.name for a in layout.arguments if a.keyword_only)
@@ -90,18 +94,20 @@ def _function(bound: Bound, layout: Layout) -> type[torch.autograd.Function]:
 
     def forward(ctx: Any, *args: Any) -> Any:
         ctx.set_materialize_grads(False)
-        ctx.present = tuple(i for i in tensor_positions if args[i] is not None)
+        ctx.present = present = [i for i in tensor_positions if args[i] is not None]
         # The backward needs what a written input held before the call.
         ctx.save_for_backward(
-            *(args[i].clone() if i in written_positions else args[i] for i in ctx.present)
+            *[args[i].clone() if i in written_positions else args[i] for i in present]
         )
-        ctx.rest = tuple(
-            None if i in tensor_positions else value for i, value in enumerate(args)
-        )
+        rest = list(args)
+        for i in tensor_positions:
+            rest[i] = None
+        ctx.rest = rest
+        keywords = dict(zip(keyword_names, args[positional:], strict=True))
+        if torch._C._len_torch_dispatch_stack() == 0 and all(is_plain(args[i]) for i in present):
+            return run(*args[:positional], **keywords)
         with torch._C._AutoDispatchBelowAutograd():
-            return operator(
-                *args[:positional], **dict(zip(keyword_names, args[positional:], strict=True))
-            )
+            return operator(*args[:positional], **keywords)
 
     name = f"{bound.header.op}_{layout.overload.name}"
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}

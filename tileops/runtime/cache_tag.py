@@ -20,6 +20,8 @@ _PACKAGE = Path(__file__).parent.parent
 # What no compiled graph depends on.
 _APART = frozenset({"cli", "validator", "diagnostics", "testing", "__pycache__"})
 _MARK = "tileops="
+# Stands beside namespaces, which have no blanks.
+_TARGET = "default target"
 _registries: dict[str, str] = {}
 
 
@@ -32,14 +34,26 @@ def tag_caches(
         digest.update(text.encode())
         digest.update(b"\0")
     _registries[namespace] = digest.hexdigest()
-    write_tag()
+    _write(everywhere=True)
 
 
-def write_tag() -> None:
+def set_target(name: str | None, everywhere: bool) -> None:
+    """Makes the caches depend on the default target, which decides what is inlined."""
+    if name is None:
+        _registries.pop(_TARGET, None)
+    else:
+        _registries[_TARGET] = name
+    if _registries:
+        _write(everywhere)
+
+
+def _write(everywhere: bool) -> None:
     """Puts the mark of all registries into the tag, in place of the one from before."""
     together = hashlib.blake2b(repr(sorted(_registries.items())).encode(), digest_size=12)
     mark = _MARK + together.hexdigest()
     compiler_config.cache_key_tag = _marked(compiler_config.cache_key_tag, mark)
+    if not everywhere:
+        return
     # From torch 2.13 on a value set here is this context's only, and the other threads read the
     # defaults.
     entry = getattr(compiler_config, "_config", {}).get("cache_key_tag")

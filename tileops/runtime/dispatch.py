@@ -21,7 +21,7 @@ from tileops.runtime import overlap, targets
 from tileops.runtime.bound import Bound, Layout
 from tileops.runtime.errors import CallError
 from tileops.runtime.launch import call_on
-from tileops.runtime.reference import Reference, Results, Spec, autocast_is_on
+from tileops.runtime.reference import Reference, Results, Spec
 
 logger = logging.getLogger("tileops")
 
@@ -56,9 +56,11 @@ def record_implementations() -> Iterator[list[Served]]:
     """Collects a `Served` for every operator that runs inside, compiled graphs included."""
     served: list[Served] = []
     token = _recorder.set(served)
+    targets.attention.change(1)
     try:
         yield served
     finally:
+        targets.attention.change(-1)
         _recorder.reset(token)
 
 
@@ -71,7 +73,10 @@ class Dispatcher:
         self._subject = bound.header.operator
         self._choices: dict[Any, tuple[str, tuple[Candidate, ...]]] = {}
         self.reference = Reference(bound, layout)
+        #: Devices whose calls without any target the reference serves.
+        self.by_reference: set[torch.device] = set()
         targets.on_change(self._choices.clear)
+        targets.on_change(self.by_reference.clear)
 
     # Choosing -------------------------------------------------------------------------------
 
@@ -86,6 +91,8 @@ class Dispatcher:
             chosen = targets.choose(self._subject, name, device)
             choice = (chosen.name, self._candidates(chosen, name is not None))
             self._choices[key] = choice
+            if name is None and not choice[1]:
+                self.by_reference.add(device)
         return choice
 
     def _candidates(self, target: targets.Target, named: bool) -> tuple[Candidate, ...]:
@@ -104,19 +111,6 @@ class Dispatcher:
                 f"targets that do: {', '.join(having)}"
             )
         return (Candidate(target.name, target.implementations[op]),)
-
-    def ready(self, device: torch.device) -> bool:
-        """Whether the reference serves a call without `target`, with nobody to tell about it."""
-        if (
-            _recorder.get() is not None
-            or targets.default_target() is not None
-            or autocast_is_on(device)
-        ):
-            return False
-        choice = self._choices.get((None, device))
-        if choice is None:
-            choice = self._choose(None, device)
-        return not choice[1]
 
     # Serving --------------------------------------------------------------------------------
 

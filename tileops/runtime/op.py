@@ -31,6 +31,8 @@ class _CompileOpNames:
     """The operators that a compiled call of the class becomes; none where there is no boundary."""
 
     def __get__(self, instance: Any, owner: type[Op]) -> tuple[str, ...]:
+        if not owner.has_entry():
+            return ()
         bound = owner.bound()
         if bound.header.composite or not bound.header.takes_tensors:
             return ()
@@ -52,7 +54,7 @@ class Op:
             cls.__call__ = Op.__call__  # type: ignore[method-assign]
         for name in stub.GENERATED:
             if name not in cls.__dict__ and not _written(cls, name):
-                setattr(cls, name, stub.Lazy(name))
+                setattr(cls, name, stub.Lazy(name, getattr(Op, name)))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """What a class with an `__init__` of its own calls: the generated one."""
@@ -61,13 +63,23 @@ class Op:
     @classmethod
     def bound(cls) -> Bound:
         """The registered operator behind the class."""
-        registry = cls.registry if cls.registry is not None else default()
-        for base in cls.__mro__:
-            if base is Op:
-                break
-            if base.__name__ in registry:
-                return registry.bound(base.__name__)
-        return registry.bound(cls.__name__)
+        return cls._registry().bound(cls._entry() or cls.__name__)
+
+    @classmethod
+    def has_entry(cls) -> bool:
+        """Whether the manifest declares the class; a base of several operators is not declared."""
+        return cls._entry() is not None
+
+    @classmethod
+    def _entry(cls) -> str | None:
+        """The name of the class, or of the nearest base that is declared."""
+        registry = cls._registry()
+        names = (base.__name__ for base in cls.__mro__ if base is not Op)
+        return next((name for name in names if name in registry), None)
+
+    @classmethod
+    def _registry(cls) -> Registry:
+        return cls.registry if cls.registry is not None else default()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the operator."""

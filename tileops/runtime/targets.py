@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from tileops.runtime import cache_tag
 from tileops.runtime.errors import CallError
 
 ENTRY_POINT_GROUP = "tileops.targets"
@@ -53,8 +54,9 @@ _lock = threading.RLock()
 _targets: dict[str, Target] = {TRITON.name: TRITON, EAGER.name: EAGER}
 _detectors: tuple[Target, ...] = ()
 _discovered = False
+_UNSET = "\0"
 _process_default: str | None = None
-_context_default: ContextVar[str | None] = ContextVar("tileops_target", default=None)
+_context_default: ContextVar[str | None] = ContextVar("tileops_target", default=_UNSET)
 _listeners: list[Callable[[], None]] = []
 
 
@@ -117,10 +119,31 @@ def targets() -> tuple[Target, ...]:
     return tuple(_targets.values())
 
 
+class Attention:
+    """How many things ask for a closer look at each call: defaults that are set, recorders.
+
+    Counted for the process, so that an ordinary call asks one attribute instead of several context
+    variables.
+    """
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def change(self, by: int) -> None:
+        """Adds or takes away."""
+        with _lock:
+            self.count += by
+
+
+attention = Attention()
+
+
 def default_target() -> str | None:
     """The target that `use_target` set here, or for the process, or None."""
     name = _context_default.get()
-    return _process_default if name is None else name
+    return _process_default if name is _UNSET else name
 
 
 class use_target:
@@ -130,24 +153,34 @@ class use_target:
     """
 
     def __init__(self, name: str | None) -> None:
-        global _process_default
         if name is not None:
             find(name, "use_target")
         self._name = name
         self._before = _process_default
         self._token: Token[str | None] | None = None
-        _process_default = name
+        _set_process_default(name)
 
     def __enter__(self) -> use_target:
-        global _process_default
-        _process_default = self._before
+        _set_process_default(self._before)
         self._token = _context_default.set(self._name)
+        attention.change(1)
+        cache_tag.set_target(default_target(), everywhere=False)
         return self
 
     def __exit__(self, *exception: Any) -> None:
         if self._token is not None:
             _context_default.reset(self._token)
             self._token = None
+            attention.change(-1)
+            cache_tag.set_target(default_target(), everywhere=False)
+
+
+def _set_process_default(name: str | None) -> None:
+    global _process_default
+    with _lock:
+        attention.change((name is not None) - (_process_default is not None))
+        _process_default = name
+        cache_tag.set_target(name, everywhere=True)
 
 
 def find(name: str, subject: str) -> Target:

@@ -27,11 +27,11 @@ def widen(index, WIDE: tl.constexpr):
 
 @triton.jit
 def accumulator(x):
-    """Half precision as float32, which Triton would not do by itself; the rest unchanged."""
-    if x.dtype == tl.float16 or x.dtype == tl.bfloat16:
-        return x.to(tl.float32)
-    else:
+    """Floats as arithmetic takes them: float64 as it is, all others in float32."""
+    if x.dtype == tl.float64:
         return x
+    else:
+        return x.to(tl.float32)
 
 
 @triton.jit

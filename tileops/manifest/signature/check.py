@@ -47,7 +47,7 @@ from tileops.manifest.language.types import (
 )
 from tileops.manifest.naming import operator_name
 from tileops.manifest.signature.effects import check_effects
-from tileops.manifest.signature.families import check_families
+from tileops.manifest.signature.families import check_families, check_matches
 from tileops.manifest.signature.model import (
     MISSING,
     Family,
@@ -59,6 +59,7 @@ from tileops.manifest.signature.model import (
     Tensor,
 )
 from tileops.manifest.signature.points import Discriminants
+from tileops.manifest.signature.used import check_used
 from tileops.manifest.values import read_value
 
 #: The code of each fault that reading an expression may have.
@@ -75,8 +76,12 @@ FAULTS: dict[str, Code] = {
 def check_entry(entry: Entry, adts: Mapping[str, ADT], findings: Findings) -> Signature | None:
     """The signature of an entry, or None when it has an error."""
     before = findings.errors
-    signature = Checker(entry, adts, findings).run()
-    return signature if findings.errors == before and not entry.unreadable else None
+    checker = Checker(entry, adts, findings)
+    signature = checker.run()
+    if signature is None or findings.errors > before or entry.unreadable:
+        return None
+    check_used(checker, signature)
+    return signature
 
 
 @dataclass(slots=True)
@@ -122,6 +127,7 @@ class Checker:
             combos=self.combos(),
             adts=self.adts,
         )
+        check_matches(self, signature, discriminants)
         check_effects(self, signature, discriminants)
         self.check_order()
         self.check_device()
@@ -160,7 +166,7 @@ class Checker:
             self.indices[decl.name.text] = kind
             if isinstance(kind, SeqKind):
                 self.hidden[decl.name.text] = (
-                    f"{decl.name} is a Seq[Int] index, which is only a generator argument"
+                    f"{decl.name} must be a generator argument only, it is a Seq[Int] index"
                 )
             else:
                 self.kinds[decl.name.text] = kind
@@ -315,7 +321,38 @@ class Checker:
                 result[name] = Present(name) if found is None else found[0]
         if any(decl.buffer is not None for decl in self.entry.outputs):
             result["out"] = Present("out")
-        return result
+        return self.acyclic(result)
+
+    def acyclic(self, presences: dict[str, Expr]) -> dict[str, Expr]:
+        """The presences with those that depend on themselves reported and made independent."""
+
+        def reached(name: str) -> frozenset[str]:
+            seen: set[str] = set()
+            queue = [name]
+            while queue:
+                at = queue.pop()
+                if presences[at] == Present(at):
+                    continue
+                new = (free_names(presences[at]) & presences.keys()) - seen
+                seen |= new
+                queue += new
+            return frozenset(seen)
+
+        circular = {name: reached(name) for name in presences if name in reached(name)}
+        for decl, role in self.declared():
+            name = decl.name.text
+            text = decl.nullable if role is Role.OUTPUT else decl.optional
+            if name in circular and isinstance(text, Text):
+                others = ", ".join(sorted(circular[name]))
+                self.report(
+                    codes.CYCLE,
+                    text.span,
+                    name,
+                    f"the presence of {name} must not depend on itself, got a circle through {others}",
+                )
+        return {
+            name: Present(name) if name in circular else item for name, item in presences.items()
+        }
 
     def discriminants(self, presences: Mapping[str, Expr]) -> Discriminants:
         params = {param.name: param.kind for param in self.params}
@@ -330,14 +367,7 @@ class Checker:
             if not isinstance(text, Text):
                 continue
             condition = presences[decl.name.text]
-            if decl.name.text in free_names(condition) and condition != Present(decl.name.text):
-                self.report(
-                    codes.CYCLE,
-                    text.span,
-                    decl.name.text,
-                    f"the presence of {decl.name} must not depend on itself",
-                )
-            elif free_names(condition) & self.lets.keys() or not discriminants.reads(condition)[1]:
+            if free_names(condition) & self.lets.keys() or not discriminants.reads(condition)[1]:
                 self.report(
                     codes.BAD_PRESENCE,
                     text.span,
@@ -382,7 +412,7 @@ class Checker:
                     codes.NO_TORCH_DTYPE,
                     text.span,
                     path,
-                    f"{text.text} has no torch dtype, so the operator is skipped",
+                    f"{text.text} should have a torch dtype, it has none and the operator is skipped",
                 )
             return Literal(text.text)
         found = self.expression(text, path, self.scope())
@@ -417,7 +447,7 @@ class Checker:
             raise ExprError(f"{name} must be a type family, known are {known}", 0, fault="name")
         if len(term.args) != len(family.formals):
             raise ExprError(
-                f"{name} takes {len(family.formals)} arguments, got {len(term.args)}",
+                f"{name} must take {len(family.formals)} arguments, got {len(term.args)}",
                 0,
                 fault="function",
             )
@@ -425,7 +455,7 @@ class Checker:
             kind = infer(arg, scope)
             if not fits(kind, expected) and not (fits(kind, INT) and expected == DIM):
                 raise ExprError(
-                    f"{name} takes a {expected} as {formal}, {arg} is {kind}", arg.at, fault="kind"
+                    f"{name} must take a {expected} as {formal}, {arg} is {kind}", arg.at, fault="kind"
                 )
         return term
 

@@ -71,9 +71,9 @@ def check_effects(checker: Checker, signature: Signature, discriminants: Discrim
             codes.BAD_EFFECT,
             tensor.decl.name.span,
             f"signature.outputs.{tensor.name}.buffer",
-            f"at most one output may be a buffer, {buffers[0].name} is one already",
+            f"{tensor.name} must not be a second buffer, {buffers[0].name} is one already",
         )
-    if not signature.outputs and not writable and not checker.entry.outputs:
+    if checker.entry.inputs and not writable and not checker.entry.outputs:
         checker.report(
             codes.BAD_EFFECT,
             checker.entry.name.span,
@@ -92,7 +92,7 @@ def _check_output(checker: Checker, tensor: Tensor, writable: dict[str, Tensor])
     if alias is not None:
         if buffer is not None:
             checker.report(
-                codes.BAD_EFFECT, alias.span, f"{path}.alias", "alias and buffer exclude each other"
+                codes.BAD_EFFECT, alias.span, f"{path}.alias", f"{tensor.name} must not be a buffer too"
             )
         if alias.text not in writable:
             known = ", ".join(sorted(writable)) or "none"
@@ -101,6 +101,22 @@ def _check_output(checker: Checker, tensor: Tensor, writable: dict[str, Tensor])
                 alias.span,
                 f"{path}.alias",
                 f"alias must name an input that can be written ({known}), got {alias}",
+            )
+            return
+        _check_same_type(checker, tensor, writable[alias.text], path)
+
+
+def _check_same_type(checker: Checker, output: Tensor, source: Tensor, path: str) -> None:
+    """An output that is an input has its type, written with the same terms."""
+    assert output.decl.alias is not None
+    pairs = (("dtype", output.dtype, source.dtype), ("shape", output.shape, source.shape))
+    for what, have, wanted in pairs:
+        if have != wanted:
+            checker.report(
+                codes.BAD_EFFECT,
+                output.decl.alias.span,
+                f"{path}.alias",
+                f"{output.name} must have the {what} {wanted} of {source.name}, got {have}",
             )
 
 

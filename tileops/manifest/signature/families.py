@@ -26,7 +26,9 @@ from tileops.manifest.language.kinds import (
     members_of,
 )
 from tileops.manifest.language.parse import ExprError, parse_expression
+from tileops.manifest.language.rewrite import replace_names
 from tileops.manifest.language.syntax import (
+    Apply,
     Compare,
     Expr,
     Field,
@@ -34,11 +36,12 @@ from tileops.manifest.language.syntax import (
     Name,
     Not,
     Present,
+    ShapeTerm,
 )
 from tileops.manifest.language.types import kind_of_type, parse_forall_kind, parse_type
 from tileops.manifest.nodes import MappingNode, Node, ScalarNode, SequenceNode
-from tileops.manifest.signature.model import Case, Family, Pattern
-from tileops.manifest.signature.points import variable_values
+from tileops.manifest.signature.model import Case, Family, Pattern, Signature, substitute_shape
+from tileops.manifest.signature.points import Discriminants, variable_values
 
 if TYPE_CHECKING:
     from tileops.manifest.signature.check import Checker
@@ -81,6 +84,35 @@ def check_families(checker: Checker) -> dict[str, Family]:
     return done
 
 
+def check_matches(
+    checker: Checker, signature: Signature, discriminants: Discriminants
+) -> None:
+    """Reports applications that give a matched formal what is no discriminant."""
+    for tensor in signature.tensors:
+        for expr in _matched(tensor.shape, signature):
+            if discriminants.reads(expr)[1] and tensor.decl.shape is not None:
+                continue
+            assert tensor.decl.shape is not None
+            checker.report(
+                codes.BAD_FAMILY,
+                tensor.decl.shape.span,
+                f"{tensor.name}.shape",
+                f"{tensor.shape} must match on discriminants only, got {expr}",
+            )
+
+
+def _matched(term: ShapeTerm, signature: Signature) -> Iterator[Expr]:
+    """What the families of a shape term match, with the application's arguments put in."""
+    if not isinstance(term, Apply):
+        return
+    family = signature.families[term.family]
+    values = {name: arg for (name, _), arg in zip(family.formals, term.args, strict=True)}
+    for expr in family.match:
+        yield replace_names(expr, values)
+    for case in family.cases:
+        yield from _matched(substitute_shape(case.shape, values), signature)
+
+
 def _applied(decl: FamilyDecl) -> Iterator[str]:
     for case in decl.cases:
         head = case.shape.text.partition("[")[0].strip()
@@ -102,7 +134,7 @@ class _Reader:
 
     def family(self) -> Family | None:
         formals = self.formals()
-        if formals is None:
+        if formals is None or not self.complete():
             return None
         scope = Scope(
             dict(formals), {name: adt.fields for name, adt in self.checker.adts.items()}
@@ -123,6 +155,22 @@ class _Reader:
         family = Family(self.decl.name.text, formals, match, tuple(cases))
         self.check_disjoint(family, kinds)
         return family
+
+    def complete(self) -> bool:
+        """Whether there is something to match and a case; what cannot be read was reported."""
+        lost = self.checker.entry.unreadable
+        if any(path.startswith((f"{self.path}.match", f"{self.path}.cases")) for path in lost):
+            return False
+        for what, have in (("match something", self.decl.match), ("have a case", self.decl.cases)):
+            if not have:
+                self.checker.report(
+                    codes.BAD_FAMILY,
+                    self.decl.name.span,
+                    self.path,
+                    f"type family {self.decl.name} must {what}",
+                )
+                return False
+        return True
 
     def formals(self) -> tuple[tuple[str, Kind], ...] | None:
         adts = self.checker.constructors()
@@ -158,7 +206,7 @@ class _Reader:
             if not finite and not (isinstance(kind, MaybeKind) and _is_finite(kind.item)):
                 self.bad(
                     text.node,
-                    f"match takes a Bool, an enum, an ADT or present(...), {expr} is {kind}",
+                    f"match must be a Bool, an enum, an ADT or present(...), {expr} is {kind}",
                     "match",
                 )
                 return None
@@ -202,7 +250,7 @@ class _Reader:
         if isinstance(value, ScalarNode) and value.value in ("_", None):
             return Pattern(constructor=constructor.name)
         if not isinstance(value, MappingNode):
-            self.bad(value, "a constructor matches _ or a mapping of finite fields", "cases")
+            self.bad(value, "a constructor must map to _ or to finite fields", "cases")
             return None
         fields: list[tuple[str, Any]] = []
         for name, item in value.entries:
@@ -213,7 +261,7 @@ class _Reader:
                 continue
             values = _finite_values(constructor.fields[str(name.value)], self.checker.adts)
             if item.value not in values:
-                self.bad(item, f"{name.text} never is {item.value!r}", "cases")
+                self.bad(item, f"{name.text} must be one of its values, got {item.value!r}", "cases")
                 return None
             fields.append((str(name.value), item.value))
         return Pattern(constructor=constructor.name, fields=tuple(sorted(fields)))

@@ -22,7 +22,6 @@ from tileops.manifest.signature.steps import (
     DTypeStep,
     EmitStep,
     LetStep,
-    Mode,
     ParamStep,
     Place,
     PlacementStep,
@@ -242,7 +241,12 @@ class _Machine:
 
     def rank(self, step: RankStep) -> None:
         tensor = self.env[step.tensor]
-        least = step.count + sum(len(evaluate(item, self.env)) for item in step.splices)
+        declared = self.signature.tensor(step.tensor)
+        try:
+            least = step.count + sum(len(evaluate(item, self.env)) for item in step.splices)
+        except DomainError as error:
+            spliced = " and ".join(map(str, step.splices))
+            raise self.outside(f"{step.tensor} axes {spliced}", error) from None
         open_ = step.open is not None and self.env.get(step.open) is None
         if step.open is not None and not open_:
             least += len(self.env[step.open])
@@ -251,7 +255,6 @@ class _Machine:
             return
         axes = "at least " if open_ else ""
         plural = "axis" if least == 1 else "axes"
-        declared = self.signature.tensor(step.tensor)
         term = "" if declared is None else f", {declared.shape}"
         raise self.reject(
             f"{step.tensor} must have {axes}{least} {plural}{term}, got {rank}", self.shapes()
@@ -329,17 +332,23 @@ class _Machine:
     def splice(self, step: SpliceStep) -> None:
         tensor = self.env[step.tensor]
         rank = len(tensor.shape)
-        start = self.position(step.before, rank)
-        # `after` counts the axes behind the run, so its place is that of the run's last axis.
-        stop = self.position(step.after, rank) + 1
-        sizes = tuple(tensor.shape[start:stop])
         if step.index is not None and self.env.get(step.index) is None:
-            self.env[step.index] = sizes
+            assert step.before is not None and step.after is not None
+            start = self.position(step.before, rank)
+            self.env[step.index] = tuple(
+                tensor.shape[start : self.position(step.after, rank) + 1]
+            )
             return
         try:
             wanted = tuple(evaluate(step.expr, self.env))
         except DomainError as error:
             raise self.outside(f"{step.tensor} axes {step.expr}", error) from None
+        if step.before is not None:
+            start = self.position(step.before, rank)
+        else:
+            assert step.after is not None
+            start = self.position(step.after, rank) + 1 - len(wanted)
+        sizes = tensor.shape[start : start + len(wanted)]
         for offset, (size, expected) in enumerate(zip(sizes, wanted, strict=True)):
             if size != expected:
                 raise self.reject(
@@ -407,7 +416,7 @@ def check_param(param: Param, value: Any, signature: Signature) -> str | None:
     for member in alternatives(param.type):
         if isinstance(member, WordType) and member.word not in _OBJECTS | {"torch.dtype"}:
             return None
-    adt = getattr(param.kind, "name", None)
+    adt = getattr(param.kind, "name", "")
     try:
         if adt in signature.adts and not isinstance(value, str | int | float | list | tuple):
             if value is not None:

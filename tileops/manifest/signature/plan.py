@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Findings
@@ -114,11 +115,15 @@ def _folded(shape: Alternative, discriminants: Discriminants) -> Iterator[Altern
         return
     for decided in (True, False):
         items = tuple(
-            type(item)(fold(item.expr, lambda node, d=decided: d if node == test else None))
+            type(item)(fold(item.expr, partial(_decide, test, decided)))
             for item in shape.axes.items
         )
         guard = both(shape.guard, test if decided else negated(test))
         yield from _folded(Alternative(guard, Axes(items, shape.axes.at)), discriminants)
+
+
+def _decide(test: Expr, truth: bool, node: Expr) -> bool | None:
+    return truth if node == test else None
 
 
 def build_plan(signature: Signature, findings: Findings) -> Plan | None:
@@ -145,13 +150,17 @@ class _Planner:
         bound: frozenset[str] = frozenset()
         rules: list[Step] = []
         core = groups[0]
+        every: set[str] = set()
         for group in groups:
             result = schedule(self.signature, self.discriminants, group, bound, self.findings)
             steps += result.steps
             rules += result.rules
+            every |= result.bound
             if group is core:
                 bound = result.bound
         if self.findings.errors > before:
+            return None
+        if not self.combos_hold(every):
             return None
         steps += self.combo_steps()
         steps += sorted(rules, key=lambda step: (not step.construction, str(step)))
@@ -160,6 +169,22 @@ class _Planner:
         kinds = self.signature.kinds
         names = sorted({*_bound_names(steps)})
         return Plan(tuple(steps), tuple((name, kinds[name]) for name in names))
+
+    def combos_hold(self, bound: set[str]) -> bool:
+        """Whether every column of dtype_combos has a value on every branch."""
+        good = True
+        for name, _ in self.signature.entry.combos[0].items if self.signature.combos else ():
+            if name.text in self.signature.indices and name.text not in bound:
+                good = False
+                self.findings.add(
+                    codes.BAD_COMBO,
+                    name.span,
+                    f"{name} must be relevant on every branch to be a column, got branches"
+                    " without a tensor of that dtype",
+                    op=self.signature.op,
+                    field="signature.dtype_combos",
+                )
+        return good
 
     # --- items --------------------------------------------------------------------------------
 
@@ -179,8 +204,8 @@ class _Planner:
                 yield RuleItem(expr, "refinement", rule.text, None, str(rule.expr))
         yield from obligations(self.signature, self.discriminants, alternatives)
         for tensor in self.signature.outputs:
-            shapes = alternatives(tensor.shape, self.signature)
-            yield TensorItem(tensor, tuple((item.guard, item.axes) for item in shapes))
+            written = alternatives(tensor.shape, self.signature)
+            yield TensorItem(tensor, tuple((item.guard, item.axes) for item in written))
 
     def ordered(self, let: Let) -> Let:
         return Let(

@@ -174,19 +174,25 @@ class AxisStep:
 
 @dataclass(frozen=True, slots=True)
 class SpliceStep:
-    """A run of axes: bound to a Shape index, or compared with a sequence."""
+    """A run of axes: bound to a Shape index, or compared with a sequence.
+
+    `before` is the place of its first axis and `after` that of its last; one of them is None where
+    the length of `expr` gives it. `alone`: the run is the whole shape.
+    """
 
     tensor: str
-    before: Place
-    after: Place
+    before: Place | None
+    after: Place | None
     expr: Expr
     index: str | None
     mode: Mode
     guard: Expr | None
     construction: bool
+    alone: bool = False
 
     def __str__(self) -> str:
-        axes = f"{self.tensor} axes {self.before} to {self.after}"
+        ends = f"{self.before or ''}:{self.after or ''}"
+        axes = f"{self.tensor} axes {ends}"
         if self.mode is Mode.CHECK:
             return f"check  {axes} are {self.expr}{_when(self.guard)}"
         return f"{self.mode.value}  {self.index} := {axes}{_when(self.guard)}"

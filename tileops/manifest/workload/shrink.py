@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from math import log2, prod
 
-from tileops.manifest.language.syntax import Expr, Name
+from tileops.manifest.language.syntax import Name
 from tileops.manifest.workload.case import Case, CaseFails, Instance
 from tileops.manifest.workload.instantiate import generate, instantiate, unmet
 from tileops.manifest.workload.knobs import Knob, State, knobs_of
+from tileops.manifest.workload.traits import Traits, traits_of
 
 #: Contents larger than this are not generated while searching; the result is checked in full.
 LIGHT = 1 << 14
@@ -27,6 +28,8 @@ BUDGET = 1500
 CAPS = (1024, 512, 256, 128, 64, 48, 32, 24, 16, 12, 8, 6, 4)
 
 Target = Callable[[int], int]
+
+_NO_TRAITS = Traits((), (), (), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class _Search:
     most: int | None
     left: int = BUDGET
     knobs: tuple[Knob, ...] = ()
-    pairs: tuple[tuple[Knob, Knob], ...] = ()
+    traits: Traits = _NO_TRAITS
     soft: bool = True
     seen: dict[str, tuple[State, Score] | None] = field(default_factory=dict)
 
@@ -84,7 +87,7 @@ class _Search:
         start = State(self.case.params, self.case.indices)
         every = knobs_of(self.case)
         free = tuple(knob for knob in every if not knob.param)
-        self.pairs = tuple(self.tied(every))
+        self.traits = traits_of(self.case, every)
         best = self.judge(start)
         if best is None:
             return None
@@ -97,21 +100,6 @@ class _Search:
             best = self.descend(self.cap(best))
         return best[0]
 
-    def tied(self, knobs: tuple[Knob, ...]) -> Iterator[tuple[Knob, Knob]]:
-        """Pairs of plain integers that a rule or a generator reads together."""
-        scalars = {knob.name: knob for knob in knobs if knob.scalar}
-        exprs: list[tuple[Expr, ...]] = [(rule.expr,) for rule in self.case.signature.rules]
-        exprs += self.case.branch.arguments.values()
-        groups = [
-            sorted({name for expr in item for name in self.case.branch.names_of(expr)})
-            for item in exprs
-        ]
-        pairs = {
-            pair for names in groups for pair in combinations(names, 2) if scalars.keys() >= {*pair}
-        }
-        for first, second in sorted(pairs):
-            yield scalars[first], scalars[second]
-
     # --- judging ------------------------------------------------------------------------------
 
     def judge(self, state: State) -> tuple[State, Score] | None:
@@ -123,6 +111,9 @@ class _Search:
         return self.seen[key]
 
     def measure(self, state: State) -> tuple[State, Score] | None:
+        if self.soft and not self.traits.kept(state):
+            return None
+        state = self.traits.restored(state, self.case)
         for _ in range(4):
             try:
                 instance = instantiate(state.of(self.case))
@@ -131,7 +122,8 @@ class _Search:
             except CaseFails:
                 return None
             if not broken:
-                return (state, self.score(state, instance)) if self.keeps(state) else None
+                kept = not self.soft or self.traits.kept(state)
+                return (state, self.score(state, instance)) if kept else None
             repaired = state
             for name, at in broken:
                 requirement = self.case.workload.metadata[name].requirements[at]
@@ -144,22 +136,6 @@ class _Search:
             state = repaired
         return None
 
-    def keeps(self, state: State) -> bool:
-        """Whether the state keeps what makes the row itself."""
-        if not self.soft:
-            return True
-        start = State(self.case.params, self.case.indices)
-        for knob in knobs_of(self.case):
-            if knob.part != "scale" and knob.read(start) > 1 and knob.read(state) < 2:
-                return False
-        return all(
-            first.read(state) > second.read(state)
-            if first.read(start) > second.read(start)
-            else first.read(state) < second.read(state)
-            for first, second in self.pairs
-            if first.read(start) != second.read(start)
-        )
-
     def score(self, state: State, instance: Instance) -> Score:
         excess = sum(max(log2(max(size, 1) / self.bound), 0.0) for size in _sizes(instance))
         weight = sum(log2(1 + knob.read(state)) for knob in self.knobs)
@@ -171,14 +147,13 @@ class _Search:
         """Every index at most some bound, by halving it: one move where many would do."""
         for cap in CAPS:
             state = best[0]
+            # Lists keep their proportions: the longest says how far all of them are scaled.
+            longest = max((k.read(state) for k in self.knobs if k.part == "scale"), default=0)
             for knob in self.knobs:
-                if knob.param:
-                    continue
-                value = target = knob.read(best[0])
-                while target > cap:
-                    target = target // 2
-                if target != value:
-                    state = knob.turn(state, self.case, target)
+                value = knob.read(state)
+                shift = _halvings(longest if knob.part == "scale" else value, cap)
+                if shift and not knob.param:
+                    state = knob.turn(state, self.case, max(value >> shift, 1))
             found = self.judge(state)
             if found is None or found[1].excess >= best[1].excess:
                 continue
@@ -241,6 +216,14 @@ class _Search:
                 yield from ((knobs, target) for knobs in sets)
         for divisor in (3, 5, 7):
             yield from ((knobs, _divided(divisor)) for knobs in pairs)
+
+
+def _halvings(value: int, cap: int) -> int:
+    """How often a value is halved to be at most `cap`."""
+    count = 0
+    while value >> count > cap:
+        count += 1
+    return count
 
 
 def _divided(divisor: int) -> Target:

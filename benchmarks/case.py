@@ -1,0 +1,84 @@
+"""What a benchmark is: named cases, each measured by a call, and a table over their values.
+
+In: options from the command line. Out: `Benchmark` objects; runner.py runs them, catalog.py lists
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+#: The values of one case, JSON-able; units end the names: "warm_ms", "ratio".
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a run is asked for: `quick` a tiny subset, `compiling` baselines of torch.compile."""
+
+    quick: bool = False
+    compiling: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One measurement. `id` stays the same between runs, which is how a run resumes."""
+
+    id: str
+    measure: Callable[[], Values]
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A named set of cases. `shown` turns the values of finished cases, by id, into text.
+
+    `by_name_only` leaves it out of a run that names none.
+    """
+
+    name: str
+    summary: str
+    cases: Callable[[Options], Iterable[Case]]
+    shown: Callable[[dict[str, Values]], str]
+    needs_gpu: bool = False
+    by_name_only: bool = False
+
+
+class Unmeasurable(Exception):
+    """A case that this machine cannot measure; one sentence."""
+
+
+@dataclass(slots=True)
+class Table:
+    """Rows under headings, as text: the first column to the left, numbers to the right."""
+
+    headings: Sequence[str]
+    rows: list[Sequence[Any]] = field(default_factory=list)
+
+    def add(self, *cells: Any) -> None:
+        self.rows.append(cells)
+
+    def __str__(self) -> str:
+        lines = [[str(item) for item in self.headings]]
+        lines += [[shown_number(item) for item in row] for row in self.rows]
+        widths = [max(len(line[at]) for line in lines) for at in range(len(self.headings))]
+        text = []
+        for line in lines:
+            first, *rest = (
+                cell.ljust(width) if at == 0 else cell.rjust(width)
+                for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+            )
+            text.append("  ".join([first, *rest]).rstrip())
+        return "\n".join([text[0], "-" * len(text[0]), *text[1:]])
+
+
+def shown_number(value: Any) -> str:
+    """A cell: three significant digits or so, nothing for None."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool) or not isinstance(value, float):
+        return str(value)
+    if value != value:
+        return "failed"
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"

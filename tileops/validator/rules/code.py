@@ -1,0 +1,110 @@
+"""Rules about the class of an implemented entry and what it names."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+from tileops.codegen.generate import generate_header
+from tileops.codegen.operator_schema import Unschematic
+from tileops.diagnostics import codes
+from tileops.validator.code import NoCode, class_or_none, family_module, op_class
+from tileops.validator.model import Phase, Rule, Subject
+
+
+def importable(subject: Subject) -> None:
+    """The class is `tileops.<family>.<Op>` and has that name."""
+    try:
+        found = op_class(subject)
+    except NoCode as error:
+        subject.report(codes.NO_CLASS, f"{subject.entry.op} must have a class, got none: {error}")
+        return
+    if found.__name__ != subject.entry.op:
+        subject.report(
+            codes.NO_CLASS, f"{subject.entry.op} must name its class, got {found.__name__}"
+        )
+    if getattr(found, "reference", None) is None and subject.entry.composition is None:
+        subject.report(codes.NO_CLASS, f"{subject.entry.op} must have a reference, got none")
+
+
+def exported(subject: Subject) -> None:
+    """`__all__` of the family lists the entry; names without an entry are reported once."""
+    try:
+        names = list(getattr(family_module(subject.family), "__all__", ()))
+    except NoCode:
+        return
+    if subject.entry.op not in names:
+        subject.report(
+            codes.NOT_EXPORTED,
+            f"__all__ of tileops.{subject.family} must list {subject.entry.op}, got {names}",
+        )
+    implemented = [
+        entry.op
+        for entry in subject.manifest.entries
+        if entry.family is not None
+        and entry.family.text == subject.family
+        and entry.status is not None
+        and entry.status.text == "implemented"
+    ]
+    extra = sorted(name for name in names if name.endswith("Op") and name not in implemented)
+    if extra and implemented and subject.entry.op == implemented[0]:
+        subject.report(
+            codes.NOT_EXPORTED,
+            f"__all__ of tileops.{subject.family} must list implemented entries only, got"
+            f" {', '.join(extra)}",
+        )
+
+
+def boundary(subject: Subject) -> None:
+    """`compile_op_names` names the operator exactly when the entry calls for a boundary."""
+    found: Any = class_or_none(subject)
+    if found is None or subject.signature is None:
+        return
+    wanted: tuple[str, ...] = ()
+    if subject.signature.inputs and subject.entry.composition is None:
+        try:
+            wanted = (f"tileops::{generate_header(subject.signature).operator}",)
+        except Unschematic:
+            return
+    got = tuple(found.compile_op_names)
+    if got != wanted:
+        subject.report(
+            codes.WRONG_BOUNDARY, f"compile_op_names must be {wanted}, got {got}"
+        )
+
+
+def kernels(subject: Subject) -> None:
+    """Launchers are where `kernel_types` says, and stages are the class's own."""
+    found: Any = class_or_none(subject)
+    if found is None:
+        return
+    for name, kernel in found.kernel_types.items():
+        module = kernel.path.partition(":")[0]
+        if importlib.util.find_spec(module) is None:
+            subject.report(
+                codes.BAD_STAGE, f"kernel {name} must name a launcher, {module} does not exist"
+            )
+    composition = subject.entry.composition
+    if composition is None:
+        return
+    declared = {
+        "delegate_types": [stage.name.text for stage in composition.stages if stage.op is not None],
+        "kernel_types": [stage.kernel.text for stage in composition.stages if stage.kernel],
+    }
+    for attribute, wanted in declared.items():
+        got = list(getattr(found, attribute, {}))
+        if got != wanted:
+            subject.report(
+                codes.BAD_STAGE,
+                f"{attribute} must follow the stages {wanted}, got {got}",
+                span=composition.span,
+                field="composition.stages",
+            )
+
+
+RULES = (
+    Rule("class", "the class is importable under its name", Phase.CODE, importable),
+    Rule("exports", "__all__ agrees with the manifest", Phase.CODE, exported),
+    Rule("boundary", "compile_op_names agrees with the entry", Phase.CODE, boundary),
+    Rule("kernels", "kernel_types and stages agree", Phase.CODE, kernels),
+)
