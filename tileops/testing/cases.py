@@ -120,7 +120,10 @@ class Row:
         return replace(self, case=shrink(self.case, max_elements))
 
     def tensors(
-        self, device: torch.device | str = "cpu", kind: Kind = "real", max_elements: int | None = None
+        self,
+        device: torch.device | str = "cpu",
+        kind: Kind = "real",
+        max_elements: int | None = None,
     ) -> Case:
         """The call with tensors in place."""
         row = self if max_elements is None else self.shrunk(max_elements)
@@ -164,9 +167,7 @@ def cases(
         yield row.tensors(device, kind, max_elements)
 
 
-def bound_of(
-    op: Any, *, registry: Registry | None = None, manifest: Path | None = None
-) -> Bound:
+def bound_of(op: Any, *, registry: Registry | None = None, manifest: Path | None = None) -> Bound:
     """The registered operator that `op` names."""
     if isinstance(op, type) and issubclass(op, Op) and registry is None and manifest is None:
         return op.bound()
@@ -296,7 +297,9 @@ def _param(operator: Operator, case: RowCase, name: str) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def split_arguments(operator: Operator, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def split_arguments(
+    operator: Operator, values: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Positional inputs up to the last that is there, and keywords that are not None."""
     positional = [a for a in operator.arguments if not a.keyword_only and a.name in values]
     while positional and values[positional[-1].name] is None:
