@@ -106,7 +106,7 @@ UNSCHEMATIC = Code(
     "TO701", "unschematic", Severity.ADVISORY, "No operator schema carries a parameter."
 )
 NO_CLASS = Code("TO702", "no-class", Severity.ERROR, "An implemented entry lacks its class.")
-NOT_EXPORTED = Code("TO703", "not-exported", Severity.ERROR, "__all__ disagrees with the manifest.")
+NOT_EXPORTED = Code("TO703", "not-exported", Severity.ERROR, "An export list omits an entry.")
 WRONG_BOUNDARY = Code(
     "TO704", "wrong-boundary", Severity.ERROR, "compile_op_names disagrees with the entry."
 )
