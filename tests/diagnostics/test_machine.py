@@ -17,10 +17,10 @@ def sample() -> Findings:
     findings.add(
         codes.DUPLICATE_KEY,
         Span("spec/norm.yaml", 3, 3, 6),
-        "A mapping must have distinct keys, got 'family' again.",
+        "a mapping must have distinct keys, got 'family' again",
         op="RMSNormFwdOp",
         field="family",
-        help="Remove one: 100% safe.",
+        help="remove one: 100% safe",
     )
     findings.add(codes.YAML_SYNTAX, Span("a,b:c.yaml", 1, 1), "Two\nlines.")
     return findings
@@ -61,7 +61,7 @@ class TestForms(expecttest.TestCase):
       "column": 3,
       "op": "RMSNormFwdOp",
       "field": "family",
-      "message": "A mapping must have distinct keys, got 'family' again."
+      "message": "a mapping must have distinct keys, got 'family' again"
     }
   ]
 }
@@ -73,7 +73,7 @@ class TestForms(expecttest.TestCase):
             to_github(sample()),
             """\
 ::error file=a%2Cb%3Ac.yaml,line=1,col=1,endColumn=2,title=TO101 yaml-syntax::Two%0Alines.
-::error file=spec/norm.yaml,line=3,col=3,endColumn=9,title=TO102 duplicate-key::A mapping must have distinct keys, got 'family' again.%0ARemove one: 100%25 safe.
+::error file=spec/norm.yaml,line=3,col=3,endColumn=9,title=TO102 duplicate-key::a mapping must have distinct keys, got 'family' again%0Aremove one: 100%25 safe
 """,
         )
 

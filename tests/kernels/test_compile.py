@@ -132,6 +132,8 @@ def ropes() -> Iterator[Case]:
                 x = meta(2, 2048, 32, size, dtype=dtype)
                 params = {"rope_layout": layout, "input_layout": "2d"}
                 yield Case(f"{layout}-{size}-{dtype}", RoPEFwdOp, "pairs", [x], [x], params)
+                part = params | {"rotary_dim": size // 2}
+                yield Case(f"{layout}-{size}-part-{dtype}", RoPEFwdOp, "pairs", [x], [x], part)
             x = meta(8192, 128, dtype=dtype)
             yield Case(
                 f"1d-{layout}-{dtype}", RoPEFwdOp, "pairs", [x], [x], {"rope_layout": layout}

@@ -8,6 +8,7 @@ names the one that a call belongs to.
 
 from __future__ import annotations
 
+import builtins
 from dataclasses import dataclass
 
 from tileops.codegen.body import Context, bare, free_prefix
@@ -46,7 +47,7 @@ from tileops.manifest.signature.steps import (
 )
 
 #: Python's own names that generated text uses.
-_BUILTINS = frozenset({"len", "type", "int", "float"})
+_BUILTINS = frozenset(dir(builtins))
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,9 +124,9 @@ def _scope(signature: Signature, plan: Plan) -> Scope:
     solved = {name for name, _ in plan.indices}
     for name, kind in signature.indices.items():
         if isinstance(kind, SeqKind):
-            hidden[name] = f"{name} is a Seq[Int] index, which is only a generator argument"
+            hidden[name] = f"{name} must be a generator argument only, it is a Seq[Int] index"
         elif name not in solved:
-            hidden[name] = f"{name} is solved from no tensor, so a call does not know it"
+            hidden[name] = f"{name} must be solved from a tensor to be priced, it is solved from none"
     for tensor in signature.tensors:
         kinds[tensor.name] = TENSOR if tensor.presence is None else MaybeKind(TENSOR)
     if signature.buffer is not None:

@@ -167,20 +167,23 @@ EDGES = [
 
 
 def converts(value: Any, dtype: torch.dtype) -> bool:
-    """Whether torch's scalar conversion takes the value."""
+    """Whether torch's checked scalar conversion takes the value; `fill_` overflows silently."""
     try:
-        torch.full((), value, dtype=dtype)
-        torch.zeros((), dtype=dtype).fill_(value)
+        torch.zeros(1, dtype=dtype).masked_fill_(torch.tensor([True]), value)
     except (RuntimeError, OverflowError, TypeError):
         return False
     return True
 
 
 @pytest.mark.rule("PRM-3")
-def test_representable_is_what_torch_fills() -> None:
+def test_representable_is_what_torch_converts() -> None:
     wrong = []
     for name, dtype in TORCH.items():
+        if name.startswith("float8"):
+            continue  # torch has no checked conversion that takes them
         for value in EDGES:
+            if isinstance(value, complex) and DTYPES[name].category != "complex":
+                continue  # refused by the language, whatever the imaginary part
             if DTYPES[name].category == "int" and isinstance(value, float) and math.isfinite(value):
                 # A float64 next to the limit of int64 rounds to it.
                 if abs(value) >= 2.0**62:

@@ -128,7 +128,7 @@ def infer(node: Expr, scope: Scope) -> Kind:
         case Call():
             return _call(node, scope)
         case Comprehension():
-            raise ExprError("a comprehension stands outside all, sum, max and min", node.at)
+            raise ExprError("a comprehension must be the argument of all, sum, max or min", node.at)
 
 
 def _literal(value: LiteralValue) -> Kind:
@@ -164,7 +164,7 @@ def _named(name: str, at: int, scope: Scope) -> Kind:
         ]
         if outside:
             raise ExprError(
-                f"{name} has type {scope.kinds[name]}, which takes no part in types", at, fault="kind"
+                f"{name} must not be read here, a {scope.kinds[name]} takes no part in types", at, fault="kind"
             )
     return kind
 
@@ -182,7 +182,7 @@ def _present(name: str, at: int, scope: Scope) -> Kind:
     kind = scope.kinds[name]
     if not isinstance(kind, MaybeKind):
         raise ExprError(
-            f"present takes an optional tensor or a value that may be None, {name} is {kind}",
+            f"present must take an optional tensor or a value that may be None, {name} is {kind}",
             at,
             fault="kind",
         )
@@ -196,12 +196,12 @@ def _field(base: str, field: str, at: int, scope: Scope) -> Kind:
     if isinstance(kind, ADTKind):
         return _adt_field(base, field, kind, at, scope)
     if field != "value":
-        raise ExprError(f"{base} is {kind} and has no field {field}", at, fault="kind")
+        raise ExprError(f"{base} must have a field {field}, it is {kind}", at, fault="kind")
     if not isinstance(scope.kinds[base], MaybeKind):
-        raise ExprError(f"{base}.value needs a Maybe value, {base} is {kind}", at, fault="kind")
+        raise ExprError(f"{base} must be a Maybe value to have .value, it is {kind}", at, fault="kind")
     if isinstance(kind, MaybeKind | NoneKind):
         raise ExprError(
-            f"{base}.value is legal only where present({base}) holds",
+            f"{base}.value must stand where present({base}) holds",
             at,
             f"write {base}.value if present({base}) else ...",
             "kind",
@@ -219,7 +219,8 @@ def _adt_field(base: str, field: str, kind: ADTKind, at: int, scope: Scope) -> K
     without = [name for name in kind.constructors if field not in fields[name]]
     if without or not kind.constructors:
         raise ExprError(
-            f"{base}.{field} is not a field of constructor {', '.join(without) or 'none'}",
+            f"{base}.{field} must be a field of every constructor {base} may have here, got"
+            f" {', '.join(without) or 'none that has it'}",
             at,
             f"guard it with {base}.kind == '<constructor>'",
             "kind",
@@ -230,7 +231,7 @@ def _adt_field(base: str, field: str, kind: ADTKind, at: int, scope: Scope) -> K
 def _subscript(node: Subscript | SliceExpr, scope: Scope) -> Kind:
     base = infer(node.base, scope)
     if not is_sequence(base):
-        raise ExprError(f"only a sequence is indexed, got {base}", node.at, fault="kind")
+        raise ExprError(f"the indexed value must be a sequence, got {base}", node.at, fault="kind")
     if isinstance(node, SliceExpr):
         for bound in (node.start, node.stop):
             if bound is not None:
@@ -318,7 +319,7 @@ def _ordering(left: Expr, right: Expr, op: str, scope: Scope) -> None:
     for side, kind in zip((left, right), kinds, strict=True):
         if not is_number(kind) and not (scope.opaque and fits(kind, FLOAT)):
             raise ExprError(
-                f"{op} takes numbers or integer sequences, {side} is {kind}", side.at, fault="kind"
+                f"{op} must take numbers or integer sequences, {side} is {kind}", side.at, fault="kind"
             )
 
 
@@ -329,7 +330,11 @@ def _equality(left: Expr, right: Expr, scope: Scope) -> None:
             _admit(side, literal, scope)
             return
     if not _comparable(a, b):
-        raise ExprError(f"{left} is {a} and never equals {right}, which is {b}", left.at, fault="kind")
+        raise ExprError(
+            f"{left} must be compared with its own kind {a}, got {right}, which is {b}",
+            left.at,
+            fault="kind",
+        )
 
 
 def _membership(left: Expr, right: Expr, scope: Scope) -> None:
@@ -341,7 +346,7 @@ def _membership(left: Expr, right: Expr, scope: Scope) -> None:
         return
     kind = infer(right, scope)
     if not is_sequence(kind) or not _comparable(infer(left, scope), item_kind(kind)):
-        raise ExprError(f"in takes a tuple or a sequence of its kind, got {kind}", right.at, fault="kind")
+        raise ExprError(f"in must take a tuple or a sequence of its kind, got {kind}", right.at, fault="kind")
 
 
 def _admit(side: Expr, literal: Literal, scope: Scope) -> None:
@@ -363,7 +368,7 @@ def _admit(side: Expr, literal: Literal, scope: Scope) -> None:
             case OpaqueKind(text="str") if isinstance(value, str):
                 return
     raise ExprError(
-        f"{side} is {kind} and never equals {literal}", literal.at or side.at, fault="literal"
+        f"{side} must be compared with a value of {kind}, got {literal}", literal.at or side.at, fault="literal"
     )
 
 
@@ -422,25 +427,25 @@ def bind_arguments(node: Call, primitive: Primitive) -> list[tuple[Formal, Expr 
     if primitive.variadic:
         formals += [formals[-1]] * (len(node.args) - len(formals))
         if not node.args:
-            raise ExprError(f"{node.function} needs at least one argument", node.at, fault="function")
+            raise ExprError(f"{node.function} must have at least one argument", node.at, fault="function")
     if len(node.args) > len(formals):
         raise ExprError(
-            f"{node.function} takes at most {len(formals)} arguments, got {len(node.args)}",
+            f"{node.function} must take at most {len(formals)} arguments, got {len(node.args)}",
             node.at,
             fault="function",
         )
     bound: list[tuple[Formal, Expr | None]] = list(zip(formals, node.args, strict=False))
     keywords = dict(node.keywords)
     if len(keywords) != len(node.keywords):
-        raise ExprError(f"{node.function} got one argument twice", node.at, fault="function")
+        raise ExprError(f"{node.function} must be given an argument once", node.at, fault="function")
     for formal in formals[len(node.args) :]:
         value = keywords.pop(formal.name, None)
         if value is None and not formal.optional:
-            raise ExprError(f"{node.function} needs {formal.name}", node.at, fault="function")
+            raise ExprError(f"{node.function} must be given {formal.name}", node.at, fault="function")
         bound.append((formal, value))
     if keywords:
         raise ExprError(
-            f"{node.function} has no argument {', '.join(sorted(keywords))}", node.at, fault="function"
+            f"{node.function} must be given arguments of its own, got {', '.join(sorted(keywords))}", node.at, fault="function"
         )
     return bound
 
@@ -456,7 +461,7 @@ def _argument(value: Expr, formal: Formal, node: Call, scope: Scope) -> Kind:
         return kind
     if not fits(kind, expected):
         raise ExprError(
-            f"{node.function} takes {expected} as {formal.name}, {value} is {kind}",
+            f"{node.function} must take {expected} as {formal.name}, {value} is {kind}",
             value.at,
             fault="kind",
         )
@@ -467,7 +472,7 @@ def _fold(node: Call, comprehension: Comprehension, primitive: Primitive, scope:
     source = infer(comprehension.source, scope)
     if not is_sequence(source):
         raise ExprError(
-            f"a comprehension runs over a sequence, {comprehension.source} is {source}",
+            f"a comprehension must run over a sequence, {comprehension.source} is {source}",
             comprehension.at,
             fault="kind",
         )
@@ -476,7 +481,7 @@ def _fold(node: Call, comprehension: Comprehension, primitive: Primitive, scope:
     expected = SEQ_BOOL if node.function == "all" else SEQ_INT
     if not fits(body, expected.item):
         raise ExprError(
-            f"{node.function} takes {expected.item} items, {comprehension.body} is {body}",
+            f"{node.function} must take {expected.item} items, {comprehension.body} is {body}",
             comprehension.at,
             fault="kind",
         )

@@ -166,7 +166,7 @@ class Checker:
             self.indices[decl.name.text] = kind
             if isinstance(kind, SeqKind):
                 self.hidden[decl.name.text] = (
-                    f"{decl.name} is a Seq[Int] index, which is only a generator argument"
+                    f"{decl.name} must be a generator argument only, it is a Seq[Int] index"
                 )
             else:
                 self.kinds[decl.name.text] = kind
@@ -412,7 +412,7 @@ class Checker:
                     codes.NO_TORCH_DTYPE,
                     text.span,
                     path,
-                    f"{text.text} has no torch dtype, so the operator is skipped",
+                    f"{text.text} should have a torch dtype, it has none and the operator is skipped",
                 )
             return Literal(text.text)
         found = self.expression(text, path, self.scope())
@@ -447,7 +447,7 @@ class Checker:
             raise ExprError(f"{name} must be a type family, known are {known}", 0, fault="name")
         if len(term.args) != len(family.formals):
             raise ExprError(
-                f"{name} takes {len(family.formals)} arguments, got {len(term.args)}",
+                f"{name} must take {len(family.formals)} arguments, got {len(term.args)}",
                 0,
                 fault="function",
             )
@@ -455,7 +455,7 @@ class Checker:
             kind = infer(arg, scope)
             if not fits(kind, expected) and not (fits(kind, INT) and expected == DIM):
                 raise ExprError(
-                    f"{name} takes a {expected} as {formal}, {arg} is {kind}", arg.at, fault="kind"
+                    f"{name} must take a {expected} as {formal}, {arg} is {kind}", arg.at, fault="kind"
                 )
         return term
 

@@ -71,7 +71,7 @@ def check_effects(checker: Checker, signature: Signature, discriminants: Discrim
             codes.BAD_EFFECT,
             tensor.decl.name.span,
             f"signature.outputs.{tensor.name}.buffer",
-            f"at most one output may be a buffer, {buffers[0].name} is one already",
+            f"{tensor.name} must not be a second buffer, {buffers[0].name} is one already",
         )
     if checker.entry.inputs and not writable and not checker.entry.outputs:
         checker.report(
@@ -92,7 +92,7 @@ def _check_output(checker: Checker, tensor: Tensor, writable: dict[str, Tensor])
     if alias is not None:
         if buffer is not None:
             checker.report(
-                codes.BAD_EFFECT, alias.span, f"{path}.alias", "alias and buffer exclude each other"
+                codes.BAD_EFFECT, alias.span, f"{path}.alias", f"{tensor.name} must not be a buffer too"
             )
         if alias.text not in writable:
             known = ", ".join(sorted(writable)) or "none"

@@ -206,7 +206,7 @@ class _Reader:
             if not finite and not (isinstance(kind, MaybeKind) and _is_finite(kind.item)):
                 self.bad(
                     text.node,
-                    f"match takes a Bool, an enum, an ADT or present(...), {expr} is {kind}",
+                    f"match must be a Bool, an enum, an ADT or present(...), {expr} is {kind}",
                     "match",
                 )
                 return None
@@ -250,7 +250,7 @@ class _Reader:
         if isinstance(value, ScalarNode) and value.value in ("_", None):
             return Pattern(constructor=constructor.name)
         if not isinstance(value, MappingNode):
-            self.bad(value, "a constructor matches _ or a mapping of finite fields", "cases")
+            self.bad(value, "a constructor must map to _ or to finite fields", "cases")
             return None
         fields: list[tuple[str, Any]] = []
         for name, item in value.entries:
@@ -261,7 +261,7 @@ class _Reader:
                 continue
             values = _finite_values(constructor.fields[str(name.value)], self.checker.adts)
             if item.value not in values:
-                self.bad(item, f"{name.text} never is {item.value!r}", "cases")
+                self.bad(item, f"{name.text} must be one of its values, got {item.value!r}", "cases")
                 return None
             fields.append((str(name.value), item.value))
         return Pattern(constructor=constructor.name, fields=tuple(sorted(fields)))
