@@ -16,17 +16,19 @@ __all__ = [
     "pow2_at_least",
     "row_config",
     "splits",
+    "tailed_row_config",
     "tile_config",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class RowConfig:
-    """Rows and columns of a tile, and its warps."""
+    """Rows and columns of a tile, and its warps; columns past `block` go in a second `tail`."""
 
     rows: int
     block: int
     warps: int
+    tail: int = 0
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -53,6 +55,16 @@ def row_config(count: int, length: int, processors: int) -> RowConfig:
         rows //= 2
     warps = min(16 if block <= 16384 else 32, max(1, rows * block // (1024 if short else 512)))
     return RowConfig(rows, block, warps)
+
+
+def tailed_row_config(count: int, length: int, processors: int) -> RowConfig:
+    """As row_config, but in two powers of two where one would leave a quarter of its lanes idle."""
+    whole = row_config(count, length, processors)
+    half = whole.block // 2
+    tail = pow2_at_least(length - half)
+    if half < 1024 or tail > half // 2:
+        return whole
+    return RowConfig(whole.rows, half, min(16, max(1, whole.rows * half // 512)), tail)
 
 
 def splits(count: int, length: int, block: int, processors: int) -> tuple[int, int]:
