@@ -16,8 +16,8 @@ _MOST_SPLITS = 32
 # Rows up to which the descriptor kernel multiplies the transposed operands.
 _SWAPPED_ROWS = 64
 _MOST_DESCRIPTOR_SPLITS = 8
-# An H200, measured, per microsecond: what a multiprocessor multiplies and loads from L2, what memory
-# gives all of them, and what writing float32 parts and adding them moves; a launch between passes.
+# An H200, measured, per microsecond: what a multiprocessor multiplies and loads from L2, what
+# memory gives all of them, and what writing float32 parts and adding them moves; then a launch.
 _FLOPS = 6.2e6
 _L2_BYTES = 88e3
 _MEMORY_BYTES = 4.0e6

@@ -15,7 +15,7 @@ import triton.language as tl
 from tileops.norm.reference import FLOAT32_EPSILON
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
-from tileops.tiling.config import ceil_div, pow2_at_least, row_config, splits
+from tileops.tiling.config import ceil_div, pow2_at_least, splits, tailed_row_config
 from tileops.tiling.device import row_offset, widen
 from tileops.tiling.strides import Rows, as_vector, rows_of
 
@@ -76,8 +76,9 @@ def rms_norm_row_kernel(
     WIDE: tl.constexpr,
     BLOCK_ROWS: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    BLOCK_TAIL: tl.constexpr,
 ):
-    """BLOCK_ROWS whole rows a program."""
+    """BLOCK_ROWS whole rows a program; BLOCK_TAIL: 0, or what holds columns from BLOCK_N on."""
     row = widen(tl.program_id(0), WIDE) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)[:, None]
     cols = widen(tl.arange(0, BLOCK_N), WIDE)[None, :]
     mask = (row < rows) & (cols < length)
@@ -85,12 +86,25 @@ def rms_norm_row_kernel(
     if HAS_RESIDUAL:
         residual_ptr += row_offset(row, n1, n2, rs0, rs1, rs2, RANK)
     x = _load(x_ptr, residual_ptr, cols, mask, x_inner, r_inner, HAS_RESIDUAL)
-    offsets = row * length + cols
+    if BLOCK_TAIL > 0:
+        tail = BLOCK_N + widen(tl.arange(0, BLOCK_TAIL), WIDE)[None, :]
+        tail_mask = (row < rows) & (tail < length)
+        z = _load(x_ptr, residual_ptr, tail, tail_mask, x_inner, r_inner, HAS_RESIDUAL)
+    out_ptr += row * length
     if HAS_RESIDUAL:
-        tl.store(sum_ptr + offsets, x.to(sum_ptr.dtype.element_ty), mask=mask)
-    rstd = tl.rsqrt(tl.sum(x * x, axis=1, keep_dims=True) / length + eps)
+        sum_ptr += row * length
+        tl.store(sum_ptr + cols, x.to(sum_ptr.dtype.element_ty), mask=mask)
+    squares = tl.sum(x * x, axis=1, keep_dims=True)
+    if BLOCK_TAIL > 0:
+        if HAS_RESIDUAL:
+            tl.store(sum_ptr + tail, z.to(sum_ptr.dtype.element_ty), mask=tail_mask)
+        squares += tl.sum(z * z, axis=1, keep_dims=True)
+    rstd = tl.rsqrt(squares / length + eps)
     y = _scaled(x, rstd, weight_ptr, cols, cols < length, w_inner, HAS_WEIGHT)
-    tl.store(out_ptr + offsets, y.to(out_ptr.dtype.element_ty), mask=mask)
+    tl.store(out_ptr + cols, y.to(out_ptr.dtype.element_ty), mask=mask)
+    if BLOCK_TAIL > 0:
+        z = _scaled(z, rstd, weight_ptr, tail, tail < length, w_inner, HAS_WEIGHT)
+        tl.store(out_ptr + tail, z.to(out_ptr.dtype.element_ty), mask=tail_mask)
 
 
 @triton.jit
@@ -347,7 +361,7 @@ def _launch_row(
     if rows.length > limit:
         return f"rows of {rows.length} elements do not fit in registers"
     weight, w_inner = as_vector(weight)
-    config = row_config(rows.count, int(rows.length), processors(call))
+    config = tailed_row_config(rows.count, int(rows.length), processors(call))
     call.launch(
         rms_norm_row_kernel,
         (ceil_div(rows.count, config.rows),),
@@ -361,6 +375,7 @@ def _launch_row(
         WIDE=rows.wide,
         BLOCK_ROWS=config.rows,
         BLOCK_N=config.block,
+        BLOCK_TAIL=config.tail,
         num_warps=config.warps,
     )
     return None
