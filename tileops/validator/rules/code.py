@@ -40,11 +40,8 @@ def exported(subject: Subject) -> None:
         )
     implemented = [
         entry.op
-        for entry in subject.manifest.entries
-        if entry.family is not None
-        and entry.family.text == subject.family
-        and entry.status is not None
-        and entry.status.text == "implemented"
+        for entry in subject.manifest.by_family.get(subject.family, [])
+        if entry.status is not None and entry.status.text == "implemented"
     ]
     extra = sorted(name for name in names if name.endswith("Op") and name not in implemented)
     if extra and implemented and subject.entry.op == implemented[0]:
