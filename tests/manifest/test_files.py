@@ -11,9 +11,9 @@ import pytest
 
 from tileops.diagnostics.model import Findings
 from tileops.manifest import cache, files
+from tileops.manifest import fingerprint as fingerprints
 from tileops.manifest.cache import cache_folder, read_cache, write_cache
 from tileops.manifest.files import ManifestFile, family_files
-from tileops.manifest import fingerprint as fingerprints
 from tileops.manifest.fingerprint import fingerprint, spec_folder
 
 

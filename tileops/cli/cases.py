@@ -78,9 +78,7 @@ def _instances(entry: Entry, manifest: Manifest) -> Iterator[Instance]:
         try:
             yield instantiate(case)
         except CaseFails as error:
-            findings.add(
-                codes.ROW_FAILS, case.decl.span, f"case {case.id}: {error}", op=entry.op
-            )
+            findings.add(codes.ROW_FAILS, case.decl.span, f"case {case.id}: {error}", op=entry.op)
 
 
 def _report(instance: Instance, error: Exception, findings: Findings) -> None:

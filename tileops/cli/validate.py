@@ -130,4 +130,3 @@ def _progress() -> Progress:
         sys.stderr.flush()
 
     return show
-

@@ -164,7 +164,9 @@ def _named(name: str, at: int, scope: Scope) -> Kind:
         ]
         if outside:
             raise ExprError(
-                f"{name} must not be read here, a {scope.kinds[name]} takes no part in types", at, fault="kind"
+                f"{name} must not be read here, a {scope.kinds[name]} takes no part in types",
+                at,
+                fault="kind",
             )
     return kind
 
@@ -198,7 +200,9 @@ def _field(base: str, field: str, at: int, scope: Scope) -> Kind:
     if field != "value":
         raise ExprError(f"{base} must have a field {field}, it is {kind}", at, fault="kind")
     if not isinstance(scope.kinds[base], MaybeKind):
-        raise ExprError(f"{base} must be a Maybe value to have .value, it is {kind}", at, fault="kind")
+        raise ExprError(
+            f"{base} must be a Maybe value to have .value, it is {kind}", at, fault="kind"
+        )
     if isinstance(kind, MaybeKind | NoneKind):
         raise ExprError(
             f"{base}.value must stand where present({base}) holds",
@@ -280,9 +284,7 @@ def _binary(node: Binary, scope: Scope) -> Kind:
     return DIM
 
 
-def _conditional(
-    node: Conditional, test: Expr, then: Expr, otherwise: Expr, scope: Scope
-) -> Kind:
+def _conditional(node: Conditional, test: Expr, then: Expr, otherwise: Expr, scope: Scope) -> Kind:
     _condition(test, scope)
     first = infer(then, narrow(test, scope, True))
     second = infer(otherwise, narrow(test, scope, False))
@@ -319,7 +321,9 @@ def _ordering(left: Expr, right: Expr, op: str, scope: Scope) -> None:
     for side, kind in zip((left, right), kinds, strict=True):
         if not is_number(kind) and not (scope.opaque and fits(kind, FLOAT)):
             raise ExprError(
-                f"{op} must take numbers or integer sequences, {side} is {kind}", side.at, fault="kind"
+                f"{op} must take numbers or integer sequences, {side} is {kind}",
+                side.at,
+                fault="kind",
             )
 
 
@@ -346,7 +350,9 @@ def _membership(left: Expr, right: Expr, scope: Scope) -> None:
         return
     kind = infer(right, scope)
     if not is_sequence(kind) or not _comparable(infer(left, scope), item_kind(kind)):
-        raise ExprError(f"in must take a tuple or a sequence of its kind, got {kind}", right.at, fault="kind")
+        raise ExprError(
+            f"in must take a tuple or a sequence of its kind, got {kind}", right.at, fault="kind"
+        )
 
 
 def _admit(side: Expr, literal: Literal, scope: Scope) -> None:
@@ -368,7 +374,9 @@ def _admit(side: Expr, literal: Literal, scope: Scope) -> None:
             case OpaqueKind(text="str") if isinstance(value, str):
                 return
     raise ExprError(
-        f"{side} must be compared with a value of {kind}, got {literal}", literal.at or side.at, fault="literal"
+        f"{side} must be compared with a value of {kind}, got {literal}",
+        literal.at or side.at,
+        fault="literal",
     )
 
 
@@ -381,7 +389,9 @@ def _declared(side: Expr, scope: Scope) -> Kind:
 def _comparable(a: Kind, b: Kind) -> bool:
     for left in members_of(a):
         for right in members_of(b):
-            numbers = all(isinstance(k, DimKind | IntKind | FloatKind | NumberKind) for k in (left, right))
+            numbers = all(
+                isinstance(k, DimKind | IntKind | FloatKind | NumberKind) for k in (left, right)
+            )
             if numbers or (is_sequence(left) and is_sequence(right)):
                 return True
             match left, right:
@@ -391,7 +401,10 @@ def _comparable(a: Kind, b: Kind) -> bool:
                 case DTypeKind(names=x), DTypeKind(names=y):
                     if set(x) & set(y):
                         return True
-                case (DTypeKind(names=x), EnumKind(values=y)) | (EnumKind(values=y), DTypeKind(names=x)):
+                case (DTypeKind(names=x), EnumKind(values=y)) | (
+                    EnumKind(values=y),
+                    DTypeKind(names=x),
+                ):
                     if set(x) & set(y):
                         return True
                 case _ if type(left) is type(right) and not isinstance(left, TensorLike):
@@ -410,7 +423,9 @@ def _call(node: Call, scope: Scope) -> Kind:
     if primitive is None:
         known = ", ".join(sorted(scope.functions))
         raise ExprError(
-            f"{node.function} must be a built-in function, known are {known}", node.at, fault="function"
+            f"{node.function} must be a built-in function, known are {known}",
+            node.at,
+            fault="function",
         )
     if len(node.args) == 1 and isinstance(node.args[0], Comprehension):
         return _fold(node, node.args[0], primitive, scope)
@@ -427,7 +442,9 @@ def bind_arguments(node: Call, primitive: Primitive) -> list[tuple[Formal, Expr 
     if primitive.variadic:
         formals += [formals[-1]] * (len(node.args) - len(formals))
         if not node.args:
-            raise ExprError(f"{node.function} must have at least one argument", node.at, fault="function")
+            raise ExprError(
+                f"{node.function} must have at least one argument", node.at, fault="function"
+            )
     if len(node.args) > len(formals):
         raise ExprError(
             f"{node.function} must take at most {len(formals)} arguments, got {len(node.args)}",
@@ -437,15 +454,21 @@ def bind_arguments(node: Call, primitive: Primitive) -> list[tuple[Formal, Expr 
     bound: list[tuple[Formal, Expr | None]] = list(zip(formals, node.args, strict=False))
     keywords = dict(node.keywords)
     if len(keywords) != len(node.keywords):
-        raise ExprError(f"{node.function} must be given an argument once", node.at, fault="function")
+        raise ExprError(
+            f"{node.function} must be given an argument once", node.at, fault="function"
+        )
     for formal in formals[len(node.args) :]:
         value = keywords.pop(formal.name, None)
         if value is None and not formal.optional:
-            raise ExprError(f"{node.function} must be given {formal.name}", node.at, fault="function")
+            raise ExprError(
+                f"{node.function} must be given {formal.name}", node.at, fault="function"
+            )
         bound.append((formal, value))
     if keywords:
         raise ExprError(
-            f"{node.function} must be given arguments of its own, got {', '.join(sorted(keywords))}", node.at, fault="function"
+            f"{node.function} must be given arguments of its own, got {', '.join(sorted(keywords))}",
+            node.at,
+            fault="function",
         )
     return bound
 

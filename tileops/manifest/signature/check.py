@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tileops.diagnostics import codes
-from tileops.diagnostics.model import Code, Findings, Span
+from tileops.diagnostics.model import Code, Findings, Label, Span
 from tileops.manifest.adt import ADT
 from tileops.manifest.dtypes import DTYPES
 from tileops.manifest.entry import Entry, ParamDecl, TensorDecl, Text
@@ -136,9 +136,17 @@ class Checker:
     # --- reporting ----------------------------------------------------------------------------
 
     def report(
-        self, code: Code, span: Span, path: str, message: str, help: str = ""
+        self,
+        code: Code,
+        span: Span,
+        path: str,
+        message: str,
+        help: str = "",
+        labels: tuple[Label, ...] = (),
     ) -> None:
-        self.findings.add(code, span, message, op=self.entry.op, field=path, help=help)
+        self.findings.add(
+            code, span, message, op=self.entry.op, field=path, help=help, labels=labels
+        )
 
     def report_text(self, error: ExprError, text: Text, path: str) -> None:
         self.report(
@@ -206,9 +214,7 @@ class Checker:
         try:
             return read_value(decl.default, type_, self.adts)
         except ValueError as error:
-            self.report(
-                codes.BAD_DEFAULT, decl.default.span, f"{path}.default", f"default {error}"
-            )
+            self.report(codes.BAD_DEFAULT, decl.default.span, f"{path}.default", f"default {error}")
             return MISSING
 
     def declared(self) -> Iterable[tuple[TensorDecl, Role]]:
@@ -280,7 +286,10 @@ class Checker:
         expr, kind = found
         if isinstance(kind, FloatKind | NumberKind | OpaqueKind) or kind == TENSOR:
             self.report(
-                codes.WRONG_KIND, text.span, path, f"let {name} must be a Dim or a value, got {kind}"
+                codes.WRONG_KIND,
+                text.span,
+                path,
+                f"let {name} must be a Dim or a value, got {kind}",
             )
             return
         self.lets[name] = Let(name, expr, kind, text)
@@ -314,9 +323,7 @@ class Checker:
             elif isinstance(declared, Text):
                 path = f"signature.{'outputs' if role is Role.OUTPUT else 'inputs'}.{name}"
                 field_name = "nullable" if role is Role.OUTPUT else "optional"
-                found = self.expression(
-                    declared, f"{path}.{field_name}", self.scope(), BoolKind()
-                )
+                found = self.expression(declared, f"{path}.{field_name}", self.scope(), BoolKind())
                 # A broken condition was reported; the tensor still counts as optional.
                 result[name] = Present(name) if found is None else found[0]
         if any(decl.buffer is not None for decl in self.entry.outputs):
@@ -359,9 +366,7 @@ class Checker:
         lets = {name: let.expr for name, let in self.lets.items()}
         return Discriminants({**params}, presences, lets, self.adts)
 
-    def check_presences(
-        self, presences: Mapping[str, Expr], discriminants: Discriminants
-    ) -> None:
+    def check_presences(self, presences: Mapping[str, Expr], discriminants: Discriminants) -> None:
         for decl, role in self.declared():
             text = decl.nullable if role is Role.OUTPUT else decl.optional
             if not isinstance(text, Text):
@@ -378,9 +383,7 @@ class Checker:
 
     # --- tensors ------------------------------------------------------------------------------
 
-    def tensor(
-        self, decl: TensorDecl, role: Role, presences: Mapping[str, Expr]
-    ) -> Tensor | None:
+    def tensor(self, decl: TensorDecl, role: Role, presences: Mapping[str, Expr]) -> Tensor | None:
         group = {Role.INPUT: "inputs", Role.OUTPUT: "outputs", Role.CONSTRUCTION: "params"}[role]
         path = f"signature.{group}.{decl.name}"
         if decl.shape is None or decl.dtype is None:
@@ -455,7 +458,9 @@ class Checker:
             kind = infer(arg, scope)
             if not fits(kind, expected) and not (fits(kind, INT) and expected == DIM):
                 raise ExprError(
-                    f"{name} must take a {expected} as {formal}, {arg} is {kind}", arg.at, fault="kind"
+                    f"{name} must take a {expected} as {formal}, {arg} is {kind}",
+                    arg.at,
+                    fault="kind",
                 )
         return term
 
@@ -464,6 +469,7 @@ class Checker:
     def combos(self) -> tuple[tuple[tuple[str, str], ...], ...]:
         path = "signature.dtype_combos"
         rows: list[tuple[tuple[str, str], ...]] = []
+        spans: list[Span] = []
         names: tuple[str, ...] | None = None
         for combo in self.entry.combos:
             keys = tuple(sorted(name.text for name, _ in combo.items))
@@ -495,8 +501,12 @@ class Checker:
                     )
             row = tuple(sorted((name.text, value.text) for name, value in combo.items))
             if row in rows:
-                self.report(codes.BAD_COMBO, combo.span, path, "rows must be distinct")
+                first = Label(spans[rows.index(row)], "first given here")
+                self.report(
+                    codes.BAD_COMBO, combo.span, path, "rows must be distinct", labels=(first,)
+                )
             rows.append(row)
+            spans.append(combo.span)
         return tuple(rows)
 
     # --- order and device ---------------------------------------------------------------------
@@ -566,4 +576,6 @@ def _check_axis(expr: Expr, single: bool, scope: Scope) -> None:
         return
     if kind != SHAPE and not (is_sequence(kind) and fits(item_kind(kind), INT)):
         what = f"{expr} is {kind}"
-        raise ExprError(f"a splice must be a Shape or a list of ints, {what}", expr.at, fault="kind")
+        raise ExprError(
+            f"a splice must be a Shape or a list of ints, {what}", expr.at, fault="kind"
+        )

@@ -19,6 +19,7 @@ from tileops.manifest.signature.affine import solutions
 from tileops.manifest.signature.interpret import CallRejected, TensorMeta, interpret, show
 from tileops.manifest.workload.branch import is_tensor_argument
 from tileops.manifest.workload.case import WORKLOAD_SEED, Case, CaseFails, Instance
+from tileops.manifest.workload.declaration import declaration_of
 
 
 def instantiate(case: Case) -> Instance:
@@ -33,7 +34,7 @@ def instantiate(case: Case) -> Instance:
     try:
         types = interpret(case.signature, case.workload.plan, arguments)
     except CallRejected as error:
-        raise CaseFails(str(error)) from None
+        raise CaseFails(str(error), declared=declaration_of(case.signature, error.step)) from None
     for name in case.branch.relevant:
         inferred = types.indices.get(name)
         given = solver.env[name]
@@ -202,7 +203,11 @@ def check_requirements(instance: Instance, values: Mapping[str, Values]) -> None
             if key in instance.env
         )
         ending = f" ({known})" if known else ""
-        raise CaseFails(f"{name} must satisfy {requirement}, got {values[name]}{ending}", name)
+        raise CaseFails(
+            f"{name} must satisfy {requirement}, got {values[name]}{ending}",
+            name,
+            requirement.text.span,
+        )
 
 
 def unmet(instance: Instance, values: Mapping[str, Values]) -> list[tuple[str, int]]:
@@ -217,8 +222,10 @@ def unmet(instance: Instance, values: Mapping[str, Values]) -> list[tuple[str, i
             if name not in values or any(other not in values for other in others):
                 continue
             given = [required_argument(item, instance, values) for item in arguments]
-            if not case.workload.metadata[name].requirements[at].predicate.holds(
-                values[name], given
+            if (
+                not case.workload.metadata[name]
+                .requirements[at]
+                .predicate.holds(values[name], given)
             ):
                 result.append((name, at))
     return result

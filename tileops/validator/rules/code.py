@@ -65,9 +65,7 @@ def boundary(subject: Subject) -> None:
             return
     got = tuple(found.compile_op_names)
     if got != wanted:
-        subject.report(
-            codes.WRONG_BOUNDARY, f"compile_op_names must be {wanted}, got {got}"
-        )
+        subject.report(codes.WRONG_BOUNDARY, f"compile_op_names must be {wanted}, got {got}")
 
 
 def kernels(subject: Subject) -> None:
