@@ -41,8 +41,9 @@ QUICK := $(wildcard tests/*.py) $(wildcard tests/diagnostics tests/manifest test
 help:
 	@awk '/^#/ { sub(/^# ?/, ""); print; next } { exit }' Makefile
 
+# Threads that spin while they wait keep shared cores from their work; torch reads this as it loads.
 run: $(READY)
-	$(PYTHON) -m tileops demo
+	OMP_WAIT_POLICY=$${OMP_WAIT_POLICY:-passive} $(PYTHON) -m tileops demo
 
 test: check
 	$(PYTEST) -m "not slow and not gpu" $(TESTS)

@@ -55,7 +55,8 @@ def _run_one(benchmark: Benchmark, request: Request, deadline: float | None) -> 
             left = sum(item.id not in values for item in cases[at:])
             say(f"{benchmark.name}: the time is up, {left} cases are left for --resume")
             break
-        say(f"[{at + 1}/{len(cases)}] {benchmark.name} {case.id}{_estimate(begun, measured, at, cases)}")
+        left = _estimate(begun, measured, at, cases)
+        say(f"[{at + 1}/{len(cases)}] {benchmark.name} {case.id}{left}")
         measured += 1
         try:
             found_values = case.measure()
@@ -88,7 +89,8 @@ def _show(benchmark: Benchmark, values: dict[str, Values], failed: Sequence[str]
     machine, versions = results.machine(), results.versions()
     print(f"\n{benchmark.name}: {benchmark.summary}")
     where = machine["gpu"] or machine["cpu"]
-    print(f"{where}, {machine['cores']} cores, " + ", ".join(f"{k} {v}" for k, v in versions.items()))
+    code = ", ".join(f"{name} {version}" for name, version in versions.items())
+    print(f"{where}, {machine['cores']} cores, {code}")
     if values:
         print(benchmark.shown(values))
     for line in failed:

@@ -93,6 +93,32 @@ def test_a_function_that_can_be_imported_prices_the_cases_of_an_implemented_entr
     assert [(item["flops"], item["bytes"]) for item in lines(capsys)] == [(4, 16), (4, 8), (5, 10)]
 
 
+def test_a_function_that_fails_is_a_finding_and_the_case_is_listed(
+    spec: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (spec / "fails_to_price.py").write_text("def price(call):\n    return call.indices['nope']\n")
+    text = (spec / "two.yaml").read_text()
+    (spec / "two.yaml").write_text(text.replace("nowhere_at_all", "fails_to_price"))
+    monkeypatch.syspath_prepend(str(spec))
+    assert main(["cases", "--spec", str(spec), "--op", "AFwdOp", "--format", "json"]) == 1
+    captured = capsys.readouterr()
+    assert [json.loads(line)["flops"] for line in captured.out.splitlines()] == [None] * 3
+    assert "TO601" in captured.err and "fails_to_price.price must price the call" in captured.err
+
+
+def test_show_rows(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "BFwdOp", "--spec", str(spec), "--rows"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(
+        "one-float32\n"
+        "  indices  M=4, T=float32\n"
+        "  input    x: float32[4]\n"
+        "  input    w: absent\n"
+        "  output   y: float32[4, 1]\n"
+    )
+    assert "two-float16\n  params   p=[2, 3]\n" in text
+
+
 def test_bad_rows_are_named_and_the_others_listed(
     spec: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -120,3 +120,21 @@ def test_splits_cover_k_exactly():
             splits = max(1, tiles.ceil_div(k, length))
             assert length % tile.block_k == 0 and splits <= 32
             assert splits * length >= k > (splits - 1) * length or k == 0
+
+
+def test_plans_fill_the_gpu_and_split_no_further_than_k_allows():
+    for m in (1, 16, 33, 64, 65, 128, 256, 4096):
+        for n, k in ((64, 64), (4096, 7168), (1536, 7168), (128256, 4096)):
+            plan = tiles.descriptor_plan(m, n, k, 132)
+            assert plan.swap == (m <= 64)
+            assert plan.splits == 1 or plan.splits * 512 <= k
+            assert plan.splits == 1 or plan.tile.count(*((n, m) if plan.swap else (m, n))) < 132
+    assert tiles.descriptor_plan(256, 4096, 7168, 132).splits == 2
+
+
+@compiles
+def test_few_rows_through_descriptors_are_one_launch():
+    launches = descriptor(meta(16, 7168), meta(4096, 7168))
+    assert [launch.name for launch in launches] == ["gemm_descriptor_kernel"]
+    launches = descriptor(meta(128, 7168), meta(4096, 7168))
+    assert [launch.name for launch in launches] == ["gemm_descriptor_kernel", "sum_splits_kernel"]

@@ -9,6 +9,7 @@ import torch
 
 from tests.devices import DEVICES, gpu
 from tileops.gemm import GEMMFwdOp
+from tileops.gemm.tiles import Plan, Tile
 from tileops.runtime.launch import Call
 from tileops.testing.tolerance import assert_close
 from tileops.testing.values import poisoned, serve, stride_variants
@@ -103,6 +104,24 @@ def test_descriptors(device, shape, trans_a, trans_b, order):
 
 
 @on_devices
+@in_layouts
+@pytest.mark.parametrize(("m", "n", "k"), [(8, 72, 1032), (24, 40, 584), (72, 40, 2056)])
+@pytest.mark.parametrize("splits", [1, 3])
+@pytest.mark.parametrize("swap", [False, True])
+def test_descriptors_split_and_swapped(device, m, n, k, trans_a, trans_b, splits, swap):
+    needs_descriptors(device)
+    from tileops.gemm.gemm_descriptor import run_descriptor
+
+    a, b = operands((m, n, k), trans_a, trans_b, device)
+    left, right = a.t() if trans_a else a, b.t() if trans_b else b
+    d = poisoned((m, n), a.dtype, device)
+    plan = Plan(Tile(64, 32, 64, warps=4, stages=3), splits, swap)
+    call = Call(a.device, (9, 0))
+    run_descriptor(call, d, a, b, plan, trans_a=trans_a, trans_b=trans_b)
+    assert_close(d, left.double() @ right.double(), d.dtype, k)
+
+
+@on_devices
 def test_descriptors_and_a_result_that_none_holds(device):
     needs_descriptors(device)
     run("descriptor", *operands((70, 67, 64), False, True, device), False, True)
@@ -152,13 +171,18 @@ def test_offsets_past_two_to_the_31(device):
     ("shape", "trans_a", "trans_b", "served"),
     [
         ((4096, 4096, 7168), False, True, "descriptor"),
-        ((16, 4096, 7168), False, True, "split_k"),
-        ((1, 4096, 7168), False, True, "split_k"),
+        ((16, 4096, 7168), False, True, "descriptor"),
+        ((1, 4096, 7168), False, True, "descriptor"),
+        ((8, 1536, 7168), False, True, "descriptor"),
+        ((32, 6144, 4096), False, False, "descriptor"),
+        ((100, 4096, 7168), False, True, "descriptor"),
+        ((256, 4096, 7168), True, True, "descriptor"),
+        ((16, 4096, 7001), False, True, "split_k"),
         ((6144, 4096, 2048), True, False, "descriptor"),
         ((2048, 4096, 6144), False, False, "descriptor"),
         ((1024, 1024, 1024), True, True, "descriptor"),
         ((1000, 1001, 1003), False, True, "pointer"),
-        ((64, 128256, 4096), False, True, "split_k"),
+        ((64, 128256, 4096), False, True, "descriptor"),
     ],
 )
 def test_full_size(dtype, shape, trans_a, trans_b, served):

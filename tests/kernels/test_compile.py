@@ -80,8 +80,12 @@ def softmaxes() -> Iterator[Case]:
         for launcher in ("split_row", "long_row"):
             x = meta(4, 102400, dtype=dtype)
             yield Case(f"long-{dtype}", SoftmaxFwdOp, launcher, [x], [x])
+            x = meta(64, 50257, dtype=dtype)
+            yield Case(f"odd-{dtype}", SoftmaxFwdOp, launcher, [x], [x])
         x = meta(8, 2048, 1024, dtype=dtype)
         yield Case(f"column-{dtype}", SoftmaxFwdOp, "column", [x], [x], {"dim": 1})
+        x = meta(8, 8192, 1024, dtype=dtype)
+        yield Case(f"long-column-{dtype}", SoftmaxFwdOp, "column", [x], [x], {"dim": 1})
     x = meta(1024, 32768)
     yield Case("32768", SoftmaxFwdOp, "row", [x], [x])
     y = meta(1024, 4096, dtype=F16)
@@ -128,6 +132,8 @@ def ropes() -> Iterator[Case]:
                 x = meta(2, 2048, 32, size, dtype=dtype)
                 params = {"rope_layout": layout, "input_layout": "2d"}
                 yield Case(f"{layout}-{size}-{dtype}", RoPEFwdOp, "pairs", [x], [x], params)
+                part = params | {"rotary_dim": size // 2}
+                yield Case(f"{layout}-{size}-part-{dtype}", RoPEFwdOp, "pairs", [x], [x], part)
             x = meta(8192, 128, dtype=dtype)
             yield Case(
                 f"1d-{layout}-{dtype}", RoPEFwdOp, "pairs", [x], [x], {"rope_layout": layout}

@@ -39,12 +39,18 @@ GEMMS = [
     ("pointer", (4096, 4096, 7168), False, True),
     ("pointer", (1000, 1001, 1003), False, True),
     ("split_k", (16, 4096, 7168), False, True),
+    ("descriptor", (16, 4096, 7168), False, True),
 ]
 MORE_GEMMS = [
     ("descriptor", (4096, 4096, 7168), True, False),
     ("descriptor", (1024, 1024, 1024), False, True),
     ("descriptor", (512, 512, 1024), True, True),
     ("descriptor", (1024, 1001, 1024), False, True),
+    ("descriptor", (256, 4096, 7168), False, True),
+    ("descriptor", (128, 4096, 7168), False, True),
+    ("descriptor", (32, 6144, 4096), False, False),
+    ("descriptor", (64, 128256, 4096), False, True),
+    ("descriptor", (8, 1536, 7168), True, True),
     ("pointer", (4096, 4096, 7168), True, False),
     ("pointer", (512, 512, 1024), False, False),
     ("split_k", (1, 4096, 7168), False, False),

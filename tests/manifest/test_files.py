@@ -11,7 +11,7 @@ import pytest
 
 from tileops.diagnostics.model import Findings
 from tileops.manifest import cache, files
-from tileops.manifest import fingerprint as fingerprints
+from tileops.manifest import fingerprint as fingerprint_module
 from tileops.manifest.cache import cache_folder, read_cache, write_cache
 from tileops.manifest.files import ManifestFile, family_files
 from tileops.manifest.fingerprint import fingerprint, spec_folder
@@ -78,9 +78,9 @@ def test_fingerprint_follows_content_names_version_and_code(
     seen.append(fingerprint(folder))
     (folder / "types.yaml").write_text("b: 1\n")
     seen.append(fingerprint(folder))
-    monkeypatch.setattr(fingerprints, "__version__", "9")
+    monkeypatch.setattr(fingerprint_module, "__version__", "9")
     seen.append(fingerprint(folder))
-    monkeypatch.setattr(fingerprints, "_stamp", lambda path: "other")
+    monkeypatch.setattr(fingerprint_module, "_stamp", lambda path: "other")
     seen.append(fingerprint(folder))
     assert len(set(seen)) == len(seen)
 

@@ -67,6 +67,33 @@ def test_long_rows(device, only, length) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("only", ["split_row", "long_row"])
+def test_long_rows_that_start_anywhere(device, only) -> None:
+    lengths = (1, 2, 7, 9, 15, 17, 23, 4097) if only == "long_row" else (4097, 4102, 8191)
+    for length in lengths:
+        rows = 9 if only == "long_row" else 6  # few enough to be split
+        x = torch.randn(rows, length, device=device) * 5
+        x[3] = -math.inf
+        x[3, -1] = 1.0
+        x[4, 0] = math.nan
+        check(x.bfloat16(), only=only)
+        check(x.double(), only=only)
+        # A view that starts at no multiple of 16 bytes.
+        check(x.half().flatten()[length:].view(rows - 1, length), only=only)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [((2, 2100, 5), torch.bfloat16), ((3000, 40), torch.float32), ((4100, 3), torch.float64)],
+)
+def test_columns_longer_than_registers_and_barely_shorter(device, shape, dtype) -> None:
+    x = (torch.randn(shape, device=device) * 5).to(dtype)
+    check(x, -2, only="column")
+    check(x[..., :2000, :], -2, only="column")
+
+
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
     ("source", "dtype"),
     [

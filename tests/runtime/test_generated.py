@@ -52,7 +52,10 @@ def make(name, reference):
     return type(name, (Generated,), {"reference": staticmethod(reference)})
 
 
-CLASSES = {"ReLUFwdOp": make("ReLUFwdOp", relu), "BatchNormFwdOp": make("BatchNormFwdOp", batch_norm)}
+CLASSES = {
+    "ReLUFwdOp": make("ReLUFwdOp", relu),
+    "BatchNormFwdOp": make("BatchNormFwdOp", batch_norm),
+}
 CATALOG = load_catalog(spec_folder())
 REGISTRY = Registry(
     [header for header in CATALOG.headers if header.op in CLASSES],

@@ -25,13 +25,13 @@ from tileops.diagnostics.model import Findings
 from tileops.diagnostics.text import render
 from tileops.manifest.entry import Entry
 from tileops.manifest.load import Manifest, load_manifest
-from tileops.manifest.roofline import CostFunction, RooflineError
+from tileops.manifest.roofline import Cost, CostFunction, RooflineError
 from tileops.manifest.signature.check import check_entry
 from tileops.manifest.signature.plan import build_plan
 from tileops.manifest.workload.case import CaseFails, Instance
 from tileops.manifest.workload.check import cases
 from tileops.manifest.workload.instantiate import instantiate
-from tileops.manifest.workload.text import HEADER, record, summary
+from tileops.manifest.workload.text import HEADER, cost_of, record, summary
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,13 +55,11 @@ def run(args: argparse.Namespace) -> int:
     for entry in entries:
         for instance in _instances(entry, manifest):
             resolve.implemented = entry.status is not None and entry.status.text == "implemented"
-            try:
-                if args.format == "json":
-                    write(json.dumps(record(instance, resolve)) + "\n")
-                else:
-                    rows.append(summary(instance, resolve))
-            except (CaseFails, RooflineError) as error:
-                _report(instance, error, manifest.findings)
+            cost = _cost(instance, resolve, manifest.findings)
+            if args.format == "json":
+                write(json.dumps(record(instance, cost)) + "\n")
+            else:
+                rows.append(summary(instance, cost))
     if args.format == "text":
         write(table(HEADER, rows))
     sys.stderr.write(render(manifest.findings, manifest.sources, shows_color(sys.stderr)))
@@ -81,10 +79,15 @@ def _instances(entry: Entry, manifest: Manifest) -> Iterator[Instance]:
             findings.add(codes.ROW_FAILS, case.decl.span, f"case {case.id}: {error}", op=entry.op)
 
 
-def _report(instance: Instance, error: Exception, findings: Findings) -> None:
+def _cost(instance: Instance, resolve: _Resolver, findings: Findings) -> Cost | None:
+    """What a case costs; a cost model that fails is a finding, and the case is listed without."""
     case = instance.case
-    message = f"case {case.id}: {error}"
-    findings.add(codes.BAD_FORMULA, case.decl.span, message, op=case.signature.op)
+    try:
+        return cost_of(instance, resolve)
+    except (CaseFails, RooflineError) as error:
+        message = f"case {case.id}: {error}"
+        findings.add(codes.BAD_FORMULA, case.decl.span, message, op=case.signature.op)
+        return None
 
 
 class _Resolver:

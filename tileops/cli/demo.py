@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import tileops
 from tileops.cli.errors import FINDINGS, OK, CommandError
 from tileops.cli.output import write
 from tileops.diagnostics.text import printable
-
-if TYPE_CHECKING:
-    import torch
 
 DESCRIPTION = """\
 Runs a small Llama-style decoder over the bytes of a text: 4 layers, width 512, 8 query and 2 key
@@ -71,19 +68,25 @@ def _count(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     if importlib.util.find_spec("torch") is None:
         raise CommandError("the demo needs torch, which is not installed")
+    if "torch" not in sys.modules:
+        # Read when torch loads. Threads that spin while they wait hardly show on idle cores, and
+        # keep shared ones from their work (seen on two cores under load: 1 token a second, not 16).
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    from tileops.demo.choose import ChoiceError, choose_backend, choose_device
     from tileops.demo.run import Settings, run_demo
     from tileops.demo.text import TextError, read_text
     from tileops.runtime.shipped import register
 
     try:
         text = read_text(args.text)
-    except TextError as error:
+        device, backend = choose_device(args.device), choose_backend(args.backend)
+    except (TextError, ChoiceError) as error:
         raise CommandError(str(error)) from None
-    device = _device(args.device)
+    if backend == "aot_eager" and args.backend is None:
+        _say("no C++ compiler was found: compiling with aot_eager, which generates no code\n")
     if not hasattr(tileops, "registry"):
         # The console script starts without the operators.
         register()
-    backend = _backend(args.backend)
     settings = Settings(device, backend, args.prompt, args.tokens)
     problems = run_demo(settings, text, _say)
     for problem in problems:
@@ -95,23 +98,3 @@ def _say(text: str) -> None:
     write("\n".join(printable(line) for line in text.split("\n")))
     # A step can take a while; its line is there when it begins, through a pipe too.
     sys.stdout.flush()
-
-
-def _device(name: str | None) -> torch.device:
-    import torch
-
-    available = torch.cuda.is_available()
-    if name == "cuda" and not available:
-        raise CommandError("--device cuda needs a GPU that torch can use, and there is none")
-    return torch.device(name or ("cuda" if available else "cpu"))
-
-
-def _backend(name: str | None) -> str:
-    from tileops.demo.compiled import cpp_compiler
-
-    if name == "aot_eager" or cpp_compiler() is not None:
-        return name or "inductor"
-    if name == "inductor":
-        raise CommandError("--backend inductor needs a C++ compiler, and none was found")
-    _say("no C++ compiler was found: compiling with aot_eager, which generates no code\n")
-    return "aot_eager"

@@ -7,6 +7,7 @@ nothing else.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from tileops.codegen.generate import generate, generate_header
 from tileops.codegen.model import Header, Operator
 from tileops.codegen.operator_schema import Unschematic
 from tileops.diagnostics.codes import NO_TORCH_DTYPE
-from tileops.diagnostics.model import Findings, Severity
+from tileops.diagnostics.model import Diagnostic, Findings, Severity
 from tileops.manifest.adt import ADT
 from tileops.manifest.entry import Entry
 from tileops.manifest.files import ManifestFile
@@ -53,13 +54,19 @@ def planned(
     entry: Entry | None, adts: dict[str, ADT], findings: Findings
 ) -> tuple[Signature, Plan]:
     """The signature and plan of an entry. Raises `EntryError` with the first finding."""
-    if entry is not None:
-        signature = check_entry(entry, adts, findings)
-        if signature is not None:
-            plan = build_plan(signature, findings)
-            if plan is not None:
-                return signature, plan
-    raise EntryError(reason(findings))
+    signature = checked(entry, adts, findings)
+    plan = build_plan(signature, findings)
+    if plan is None:
+        raise EntryError(reason(findings))
+    return signature, plan
+
+
+def checked(entry: Entry | None, adts: dict[str, ADT], findings: Findings) -> Signature:
+    """The signature of an entry. Raises `EntryError` with the first finding."""
+    signature = None if entry is None else check_entry(entry, adts, findings)
+    if signature is None:
+        raise EntryError(reason(findings))
+    return signature
 
 
 def reason(findings: Findings) -> str:
@@ -72,23 +79,30 @@ def reason(findings: Findings) -> str:
 
 
 def build_catalog(folder: Path) -> Catalog:
-    """The catalog of a folder, read from its files."""
+    """The catalog of a folder, read from its files.
+
+    Entries are checked and not planned: a header needs no plan, and plans are almost half of the
+    work. An entry without one is registered, and its first call gives the reason.
+    """
     manifest = load_manifest(folder)
     skipped: list[tuple[str, str]] = []
     headers: list[Header] = []
-    names = [entry.op for entry in manifest.entries]
+    names = Counter(entry.op for entry in manifest.entries)
+    found: dict[str, list[Diagnostic]] = {}
+    for finding in manifest.findings.items:
+        found.setdefault(finding.op, []).append(finding)
     operators: dict[str, list[str]] = {}
     for entry in manifest.entries:
-        if names.count(entry.op) > 1:
+        if names[entry.op] > 1:
             if entry.op not in {name for name, _ in skipped}:
                 skipped.append((entry.op, "its name is declared more than once"))
             continue
         findings = Findings()
-        findings.items += [item for item in manifest.findings.items if item.op == entry.op]
+        findings.items += found.get(entry.op, [])
         try:
             if findings.errors:
                 raise EntryError(reason(findings))
-            signature, _ = planned(entry, manifest.adts, findings)
+            signature = checked(entry, manifest.adts, findings)
             headers.append(_header(signature, findings))
         except EntryError as error:
             skipped.append((entry.op, str(error)))

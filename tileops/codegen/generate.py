@@ -29,11 +29,10 @@ def generate(signature: Signature, plan: Plan) -> Operator:
     """The operator of a checked and planned entry. Raises `Unschematic`."""
     arguments = arguments_of(signature)
     span = signature.entry.name.span
-    text = infer_text(signature, plan, arguments, f"{span.file}:{span.line}")
+    branches = effect_branches(signature, discriminants_of(signature))
+    text = infer_text(signature, plan, arguments, branches, f"{span.file}:{span.line}")
     return Operator(
-        header=header_of(
-            signature, arguments, effect_branches(signature, discriminants_of(signature))
-        ),
+        header=header_of(signature, arguments, branches),
         arguments=arguments,
         parameters=parameters_of(signature),
         outputs=outputs_of(signature),

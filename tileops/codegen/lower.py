@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from tileops.manifest.language.evaluate import evaluate
 from tileops.manifest.language.kinds import (
     ADTKind,
     BoolKind,
@@ -24,6 +25,7 @@ from tileops.manifest.language.kinds import (
     members_of,
 )
 from tileops.manifest.language.primitives import PRIMITIVES
+from tileops.manifest.language.symbolic import DomainError
 from tileops.manifest.language.syntax import (
     Axes,
     Axis,
@@ -44,6 +46,8 @@ from tileops.manifest.language.syntax import (
     Splice,
     Subscript,
     TupleExpr,
+    children,
+    names_in,
 )
 
 #: Results of these are Python bools and strings whatever their arguments are.
@@ -60,13 +64,18 @@ class Lowering:
     """Spells expressions. `names` maps a manifest name to its local spelling where it differs.
 
     `used` collects the support names that the text calls, `raising` those that can refuse a value.
+    `dtypes` maps a DType index that a local holds as a torch dtype to that local and its set; `sets`
+    names the constants that hold sets of torch dtypes.
     """
 
     prefix: str
     kinds: Mapping[str, Kind]
     names: Mapping[str, str]
+    hidden: frozenset[str] = frozenset()
     used: set[str] = field(default_factory=set)
     raising: set[str] = field(default_factory=set)
+    dtypes: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    sets: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def support(self, name: str, *, raises: bool = False) -> str:
         """The spelling of a name that the support namespace provides."""
@@ -74,6 +83,14 @@ class Lowering:
         if raises:
             self.raising.add(name)
         return f"{self.prefix}G_{name}"
+
+    def builtin(self, name: str) -> str:
+        """The spelling of one of Python's own names, which a manifest name may hide."""
+        return self.support(name) if name in self.hidden else name
+
+    def dtype_set(self, names: tuple[str, ...]) -> str:
+        """The constant that holds a set of torch dtypes."""
+        return self.sets.setdefault(names, f"{self.prefix}set{len(self.sets)}")
 
     @property
     def raises(self) -> bool:
@@ -146,7 +163,7 @@ class Lowering:
             case Binary():
                 return self.binary(node)
             case Compare():
-                return self.compare(node)
+                return self.by_dtype(node) or self.compare(node)
             case BoolOp():
                 return self.bool_op(node)
             case Conditional():
@@ -167,11 +184,42 @@ class Lowering:
         kind = self.kinds.get(name)
         return kind is not None and any(isinstance(k, ADTKind) for k in members_of(kind))
 
+    def by_dtype(self, node: Compare) -> str:
+        """A condition on one dtype alone, as membership in the set for which it holds; or ""."""
+        found = self.dtype_condition(node)
+        if found is None:
+            return ""
+        local, names, good = found
+        if not good or good == names:
+            return str(bool(good))
+        return f"({local} in {self.dtype_set(good)})"
+
+    def dtype_condition(
+        self, node: Compare
+    ) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
+        index, *others = sorted(names_in(node)) or [""]
+        if others or index not in self.dtypes or index in self.names:
+            return None
+        local, names = self.dtypes[index]
+        try:
+            good = tuple(name for name in names if evaluate(node, {index: name}) is True)
+        except DomainError:
+            return None
+        return local, names, good
+
+    def named(self, node: Expr) -> frozenset[str]:
+        """The names that the spelling of an expression reads."""
+        match node:
+            case Compare() if self.dtype_condition(node) is not None:
+                return frozenset()
+            case Name() | Present() | Field():
+                return names_in(node)
+            case _:
+                return frozenset().union(*map(self.named, children(node)))
+
     def binary(self, node: Binary) -> str:
         left, right = self.expr(node.left), self.expr(node.right)
-        positive = isinstance(node.right, Literal) and isinstance(node.right.value, int)
-        positive = positive and not isinstance(node.right.value, bool) and node.right.value > 0
-        if node.op in ("//", "%") and not positive:
+        if node.op in ("//", "%") and not _is_positive(node.right):
             function = "floor_div" if node.op == "//" else "modulo"
             return f"{self.support(function, raises=True)}({left}, {right})"
         if node.op == "+" and self.is_sequence(node.left):
@@ -228,7 +276,7 @@ class Lowering:
     def call(self, node: Call) -> str:
         primitive = PRIMITIVES[node.function]
         if node.function == "len":
-            return f"{self.support('len')}({self.expr(node.args[0])})"
+            return f"{self.builtin('len')}({self.expr(node.args[0])})"
         function = self.support(f"p_{node.function.replace('.', '_')}", raises=not primitive.total)
         parts = [self.expr(arg) for arg in node.args]
         parts += [f"{key}={self.expr(value)}" for key, value in node.keywords]
@@ -244,3 +292,7 @@ class Lowering:
             for item in items
         ]
         return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _is_positive(node: Expr) -> bool:
+    return isinstance(node, Literal) and type(node.value) is int and node.value > 0

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 
-from tileops.demo.spelling import OPERATORS, PLAIN, Spelling
+from tileops.demo.spelling import OPERATORS, PLAIN, Pair, Spelling
 from tileops.testing.tolerance import assert_close
 
 __all__ = ["Record", "comparing", "difference", "logits_fault"]
+
+
+Function = Callable[..., torch.Tensor | Pair]
 
 
 @dataclass(slots=True)
@@ -38,16 +40,13 @@ def comparing(spelling: Spelling) -> tuple[Spelling, dict[str, Record]]:
     return Spelling(**functions), records
 
 
-def _compared(
-    function: Callable[..., Any], plain: Callable[..., Any], record: Record
-) -> Callable[..., Any]:
-    def call(*inputs: torch.Tensor) -> Any:
+def _compared(function: Function, plain: Function, record: Record) -> Function:
+    def call(*inputs: torch.Tensor) -> torch.Tensor | Pair:
         actual = function(*inputs)
         expected = plain(*(x.double() for x in inputs))
         record.calls += 1
         length = _reduction_length(record.operator, inputs)
-        pairs = [(actual, expected)] if torch.is_tensor(actual) else zip(actual, expected, strict=True)
-        for got, want in pairs:
+        for got, want in zip(_outputs(actual), _outputs(expected), strict=True):
             if got.shape == want.shape:
                 record.error = max(record.error, difference(got, want))
             if fault := _fault(got, want, inputs[0].dtype, length):
@@ -55,6 +54,10 @@ def _compared(
         return actual
 
     return call
+
+
+def _outputs(result: torch.Tensor | Pair) -> tuple[torch.Tensor, ...]:
+    return (result,) if isinstance(result, torch.Tensor) else result
 
 
 def _reduction_length(operator: str, inputs: tuple[torch.Tensor, ...]) -> int:

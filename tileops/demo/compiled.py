@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -19,10 +18,9 @@ from typing import Any
 import torch
 
 from tileops.demo.model import Decoder
+from tileops.runtime.errors import CallError
 
-__all__ = ["BACKENDS", "CompileError", "Compiled", "Plain", "cold_caches", "cpp_compiler"]
-
-BACKENDS = ("inductor", "aot_eager")
+__all__ = ["CompileError", "Compiled", "Frames", "Plain", "cold_caches"]
 
 
 class CompileError(Exception):
@@ -114,24 +112,16 @@ def _explained(
 
 
 def _first(error: BaseException) -> str:
-    """The first line that says something."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    return next((line.rstrip(".") for line in lines if line), type(error).__name__)
-
-
-def cpp_compiler() -> str | None:
-    """The C++ compiler that Inductor would take, if it runs."""
-    for name in (os.environ.get("CXX"), "g++", "clang++"):
-        path = shutil.which(name) if name else None
-        if path is None:
-            continue
-        try:
-            done = subprocess.run([path, "--version"], capture_output=True, timeout=60)
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        if done.returncode == 0:
-            return path
-    return None
+    """What an operator said, else the first line that says something."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, CallError):
+            return str(cause)
+        cause = cause.__cause__ or cause.__context__
+    lines = [line.strip().rstrip(".") for line in str(error).splitlines()]
+    # "backend='inductor' raised:" stands before what it raised.
+    said = (line for line in lines if line and not line.endswith("raised:"))
+    return next(said, type(error).__name__)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ __all__ = ["Settings", "run_demo"]
 
 # Bytes generated after the second prompt: its first step could recompile, the next ones as well.
 SECOND_STEPS = 4
+FULL = Config()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Settings:
     backend: str
     prompt: int = 512
     tokens: int = 64
-    config: Config = Config()
+    config: Config = FULL
 
     @property
     def second_prompt(self) -> int:
@@ -85,13 +86,14 @@ class _Demo:
             f"on {settings.device}"
         )
         weights = build_weights(config, settings.device)
-        progress("comparing each operator with plain PyTorch on the model's activations")
-        problems = self._compare(weights, prompt)
-        progress(f"plain PyTorch: generating {settings.tokens} bytes")
-        self.plain = self._generate(Plain(Decoder(weights, PLAIN)), prompt, settings.tokens)
         progress(f"tileops: compiling cold with {settings.backend} and fullgraph=True, generating")
         self.compiled = Compiled(Decoder(weights, self.spelling), settings.backend)
+        # First of all: cold means that no operator ran in this process before.
         self.first = self._generate(self.compiled, prompt, settings.tokens)
+        progress(f"plain PyTorch: generating {settings.tokens} bytes")
+        self.plain = self._generate(Plain(Decoder(weights, PLAIN)), prompt, settings.tokens)
+        progress("comparing each operator with plain PyTorch on the model's activations")
+        problems = self._compare(weights, prompt)
         problems += _disagreements(self.first, self.plain, config, "")
         problems += self._second(weights, prompt)
         progress(
@@ -171,9 +173,7 @@ class _Demo:
         )
 
 
-def _disagreements(
-    actual: Generation, plain: Generation, config: Config, when: str
-) -> list[str]:
+def _disagreements(actual: Generation, plain: Generation, config: Config, when: str) -> list[str]:
     """Tokens that differ and logits out of tolerance, one sentence each."""
     problems = []
     if actual.generated != plain.generated:

@@ -1,4 +1,4 @@
-"""The operators of the demo's model, spelled twice: as `torch.ops.tileops` calls and in plain PyTorch.
+"""The operators of the model, spelled twice: as `torch.ops.tileops` calls and in plain PyTorch.
 
 In: tensors as the operators take them. Out: what the operators give. The model (model.py) is
 written once over a `Spelling`, so that both models share their weights and their order of work.

@@ -1,10 +1,10 @@
 """Weights that are built, not trained, so that the greedy token is beyond doubt at every step.
 
 In: a configuration. Out: `Weights` in bfloat16. One head of every layer looks back a fixed number
-of bytes (`HOP`), by a query that its rotation turns onto the key at that distance, and hands on what
-it finds there; the layers together recite the text from that far back. The right byte's logit is
-about 1 and the next one's at most 0.8, where rounding moves them by less than 0.02. All
-other weights are random, and stir the values that pass through every operator.
+of bytes (`HOP`), by a query that its rotation turns onto the key at that distance, and hands on
+what it finds there; the layers together recite the text from that far back. The right byte's logit
+is about 1, and the next one's lower by more than ten times what rounding moves them (the codes of
+two bytes are never closer). All other weights are random, and stir what passes through them.
 """
 
 from __future__ import annotations

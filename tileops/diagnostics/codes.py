@@ -106,14 +106,9 @@ UNSCHEMATIC = Code(
     "TO701", "unschematic", Severity.ADVISORY, "No operator schema carries a parameter."
 )
 NO_CLASS = Code("TO702", "no-class", Severity.ERROR, "An implemented entry lacks its class.")
-NOT_EXPORTED = Code(
-    "TO703", "not-exported", Severity.ERROR, "The __all__ of a family disagrees with the manifest."
-)
+NOT_EXPORTED = Code("TO703", "not-exported", Severity.ERROR, "An export list omits an entry.")
 WRONG_BOUNDARY = Code(
-    "TO704",
-    "wrong-boundary",
-    Severity.ERROR,
-    "The compile_op_names of a class disagree with its entry.",
+    "TO704", "wrong-boundary", Severity.ERROR, "The boundary names disagree with the entry."
 )
 BAD_STAGE = Code("TO705", "bad-stage", Severity.ERROR, "A stage or kernel is not what it names.")
 WRONG_PARAMETERS = Code(

@@ -27,7 +27,7 @@ class GEMMFwdOp(Op):
 
     reference = staticmethod(reference.gemm)
     kernel_types = {
-        "split_k": Kernel("tileops.gemm.gemm:launch_split_k"),
         "descriptor": Kernel("tileops.gemm.gemm_descriptor:launch_descriptor"),
+        "split_k": Kernel("tileops.gemm.gemm:launch_split_k"),
         "pointer": Kernel("tileops.gemm.gemm:launch_pointer"),
     }

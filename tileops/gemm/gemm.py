@@ -159,9 +159,14 @@ def run_tiles(
         num_stages=tile.stages,
     )
     if splits > 1:
-        size = m * n
-        grid = (tiles.ceil_div(size, _SUM_BLOCK),)
-        call.launch(sum_splits_kernel, grid, d, target, splits, size, BLOCK=_SUM_BLOCK)
+        sum_splits(call, d, target, splits)
+
+
+def sum_splits(call: Call, d: torch.Tensor, parts: torch.Tensor, splits: int) -> None:
+    """The second pass of a split: `parts` are float32, each laid out as d is."""
+    size = int(d.shape[0]) * int(d.shape[1])
+    grid = (tiles.ceil_div(size, _SUM_BLOCK),)
+    call.launch(sum_splits_kernel, grid, d, parts, splits, size, BLOCK=_SUM_BLOCK)
 
 
 def launch_pointer(

@@ -11,8 +11,8 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tileops.gemm import tiles
-from tileops.gemm.gemm import refusal, sizes, strides, tile_place
-from tileops.gemm.tiles import Tile
+from tileops.gemm.gemm import refusal, sizes, strides, sum_splits, tile_place
+from tileops.gemm.tiles import Plan
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
 
@@ -28,6 +28,9 @@ def gemm_descriptor_kernel(
     m,
     n,
     k,
+    split_steps,
+    d_m_stride,
+    d_n_stride,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -35,18 +38,29 @@ def gemm_descriptor_kernel(
     A_K_INNER: tl.constexpr,
     B_K_INNER: tl.constexpr,
     D_DESCRIPTOR: tl.constexpr,
+    SPLIT: tl.constexpr,
     FLATTEN: tl.constexpr,
 ):
-    """Every num_programs-th tile of d; past an edge, loads give zeros and stores are dropped."""
+    """Every num_programs-th tile of d; past an edge, loads give zeros and stores are dropped.
+
+    SPLIT: d is [splits, m, n] in float32, and a part of it has split_steps blocks of K.
+    """
     tile_count = tl.cdiv(m, BLOCK_M) * tl.cdiv(n, BLOCK_N)
     k_steps = tl.cdiv(k, BLOCK_K)
-    for tile in tl.range(tl.program_id(0), tile_count, tl.num_programs(0), flatten=FLATTEN):
+    work_count = tile_count * tl.cdiv(k_steps, split_steps) if SPLIT else tile_count
+    for work in tl.range(tl.program_id(0), work_count, tl.num_programs(0), flatten=FLATTEN):
+        tile = work % tile_count if SPLIT else work
         pid_m, pid_n = tile_place(tile, m, n, BLOCK_M, BLOCK_N, GROUP_M)
         off_m = pid_m * BLOCK_M
         off_n = pid_n * BLOCK_N
+        first_step = 0
+        steps = k_steps
+        if SPLIT:
+            first_step = (work // tile_count) * split_steps
+            steps = min(split_steps, k_steps - first_step)
         acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        for step in range(k_steps):
-            off_k = step * BLOCK_K
+        for step in range(steps):
+            off_k = (first_step + step) * BLOCK_K if SPLIT else step * BLOCK_K
             a = a_desc.load([off_m, off_k]) if A_K_INNER else a_desc.load([off_k, off_m]).T
             b = b_desc.load([off_n, off_k]).T if B_K_INNER else b_desc.load([off_k, off_n])
             acc = tl.dot(a, b, acc)
@@ -58,9 +72,11 @@ def gemm_descriptor_kernel(
             d.store([off_m, off_n + BLOCK_N // 2], right.to(d.dtype))
         else:
             offs_m = off_m.to(tl.int64) + tl.arange(0, BLOCK_M)
-            offs_n = off_n + tl.arange(0, BLOCK_N)
+            offs_n = off_n.to(tl.int64) + tl.arange(0, BLOCK_N)
             mask = (offs_m[:, None] < m) & (offs_n[None, :] < n)
-            places = d + offs_m[:, None] * n + offs_n[None, :]
+            places = d + offs_m[:, None] * d_m_stride + offs_n[None, :] * d_n_stride
+            if SPLIT:
+                places += (work // tile_count).to(tl.int64) * m * n
             tl.store(places, acc.to(d.dtype.element_ty), mask=mask)
 
 
@@ -69,30 +85,42 @@ def run_descriptor(
     d: torch.Tensor,
     a: torch.Tensor,
     b: torch.Tensor,
-    tile: Tile,
+    plan: Plan,
     *,
     trans_a: bool,
     trans_b: bool,
-    flatten: bool = False,
+    flatten: bool = True,
 ) -> None:
-    """Launches the descriptor kernel with this tile, for operands that `_obstacle` lets pass."""
+    """Launches the descriptor kernel by this plan, for operands that `_obstacle` lets pass."""
     m, n, k = sizes(d, a, trans_a)
-    a_strides, b_strides = strides(a, trans_a), strides(b, trans_b)
+    a_strides, b_strides, d_strides = strides(a, trans_a), strides(b, trans_b), (n, 1)
+    if plan.swap:
+        # The transposed product has the same memory: its operands are exchanged and transposed.
+        m, n, a, b = n, m, b, a
+        a_strides, b_strides, d_strides = b_strides[::-1], a_strides[::-1], (1, m)
+    tile = plan.tile
+    steps = tiles.ceil_div(k, tile.block_k)
+    split_steps = tiles.ceil_div(steps, plan.splits)
+    splits = tiles.ceil_div(steps, split_steps)
     a_k_inner, b_k_inner = _inner(a_strides, (m, k)) == 1, _inner(b_strides, (k, n)) == 0
     a_block, b_block = (tile.block_m, tile.block_k), (tile.block_k, tile.block_n)
-    d_descriptor = n * d.itemsize % _ALIGNMENT == 0 and d.data_ptr() % _ALIGNMENT == 0
     target = d
-    if d_descriptor:
-        target = TensorDescriptor(d, [m, n], [n, 1], [tile.block_m, tile.block_n // 2])
+    if splits > 1:
+        target = torch.empty((splits, m * n), dtype=torch.float32, device=d.device)
+    d_descriptor = not plan.swap and splits == 1 and _stores_in_blocks(d)
     call.launch(
         gemm_descriptor_kernel,
-        (min(processors(call), tile.count(m, n)),),
-        target,
+        (min(processors(call), tile.count(m, n) * splits),),
+        TensorDescriptor(d, [m, n], [n, 1], [tile.block_m, tile.block_n // 2])
+        if d_descriptor
+        else target,
         _descriptor(a, (m, k), a_strides, a_block, swap=not a_k_inner),
         _descriptor(b, (k, n), b_strides, b_block, swap=b_k_inner),
         m,
         n,
         k,
+        split_steps,
+        *d_strides,
         BLOCK_M=tile.block_m,
         BLOCK_N=tile.block_n,
         BLOCK_K=tile.block_k,
@@ -100,10 +128,20 @@ def run_descriptor(
         A_K_INNER=a_k_inner,
         B_K_INNER=b_k_inner,
         D_DESCRIPTOR=d_descriptor,
-        FLATTEN=flatten,
+        SPLIT=splits > 1,
+        # Parts differ in length, which a loop without nesting would pay for.
+        FLATTEN=flatten and splits == 1,
         num_warps=tile.warps,
         num_stages=tile.stages,
     )
+    if splits > 1:
+        sum_splits(call, d, target, splits)
+
+
+def _stores_in_blocks(d: torch.Tensor) -> bool:
+    """Whether a descriptor can hold the result."""
+    row_bytes = int(d.shape[1]) * d.itemsize
+    return row_bytes % _ALIGNMENT == 0 and d.data_ptr() % _ALIGNMENT == 0
 
 
 def launch_descriptor(
@@ -124,8 +162,8 @@ def launch_descriptor(
         reason = _obstacle(x, strides(x, transposed), shape)
         if reason is not None:
             return f"{name}: {reason}"
-    tile = tiles.descriptor_tile(m, n, processors(call))
-    run_descriptor(call, d, a, b, tile, trans_a=trans_a, trans_b=trans_b)
+    plan = tiles.descriptor_plan(m, n, k, processors(call))
+    run_descriptor(call, d, a, b, plan, trans_a=trans_a, trans_b=trans_b)
     return None
 
 

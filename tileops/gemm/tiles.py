@@ -13,6 +13,16 @@ Capability = tuple[int, int] | None
 # Each split should have this much of K, or the second pass costs more than it brings.
 _SPLIT_LENGTH = 512
 _MOST_SPLITS = 32
+# Rows up to which the descriptor kernel multiplies the transposed operands.
+_SWAPPED_ROWS = 64
+_MOST_DESCRIPTOR_SPLITS = 8
+# An H200, measured, per microsecond: what a multiprocessor multiplies and loads from L2, what memory
+# gives all of them, and what writing float32 parts and adding them moves; a launch between passes.
+_FLOPS = 6.2e6
+_L2_BYTES = 88e3
+_MEMORY_BYTES = 4.0e6
+_PASS_BYTES = 5.0e6
+_SECOND_PASS = 1.5
 # Above this M the weights are no longer the only traffic and tiles fill the GPU by themselves.
 _SPLIT_ROWS = 128
 
@@ -33,13 +43,22 @@ class Tile:
         return ceil_div(m, self.block_m) * ceil_div(n, self.block_n)
 
 
-# (tile, share of the largest tile's throughput per multiprocessor when all are busy)
+# The descriptor kernel's tiles. Deep pipelines: one program a multiprocessor.
 _HOPPER_DESCRIPTOR = (
-    (Tile(128, 256, 64, warps=8, stages=3), 1.0),
-    (Tile(128, 128, 64, warps=8, stages=4), 0.85),
-    (Tile(64, 128, 64, warps=4, stages=4), 0.65),
-    (Tile(64, 64, 64, warps=4, stages=4), 0.45),
+    Tile(128, 256, 64, warps=8, stages=3),
+    Tile(128, 128, 64, warps=8, stages=5),
+    Tile(64, 128, 64, warps=4, stages=5),
+    Tile(128, 64, 128, warps=8, stages=4),
+    Tile(64, 64, 128, warps=4, stages=4),
 )
+# Its tiles of the transposed product, for few rows, by their padded count: a matrix instruction
+# takes 64 rows, which the columns of B fill, and as few as 8 columns.
+_HOPPER_SWAPPED = {
+    16: (Tile(128, 16, 128, warps=4, stages=5), Tile(64, 16, 128, warps=4, stages=8)),
+    32: (Tile(128, 32, 128, warps=4, stages=5), Tile(64, 32, 128, warps=4, stages=7)),
+    64: (Tile(128, 64, 128, warps=4, stages=4), Tile(64, 64, 128, warps=4, stages=6)),
+}
+# (tile, share of the largest tile's throughput per multiprocessor when all are busy)
 _HOPPER_POINTER = (
     (Tile(128, 256, 64, warps=8, stages=3), 1.0),
     (Tile(128, 128, 64, warps=8, stages=3), 0.85),
@@ -58,9 +77,43 @@ _SCALAR_LOADS = Tile(64, 64, 32, warps=4, stages=2)
 _INTERPRETER = Tile(32, 32, 32, warps=4, stages=2, group_m=2)
 
 
-def descriptor_tile(m: int, n: int, processors: int) -> Tile:
-    """The tile of the kernel that loads through tensor descriptors."""
-    return _cheapest(_HOPPER_DESCRIPTOR, m, n, processors)
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the descriptor kernel runs: `tile` of the product, or of the transposed one (`swap`)."""
+
+    tile: Tile
+    splits: int
+    swap: bool
+
+
+def descriptor_plan(m: int, n: int, k: int, processors: int) -> Plan:
+    """The fastest tile and split of K for the kernel that loads through tensor descriptors."""
+    swap = m <= _SWAPPED_ROWS
+    table = _HOPPER_DESCRIPTOR
+    if swap:
+        table = _HOPPER_SWAPPED[16 if m <= 16 else 32 if m <= 32 else 64]
+        m, n = n, m
+    candidates = [
+        Plan(tile, splits, swap)
+        for tile in table
+        for splits in range(1, _MOST_DESCRIPTOR_SPLITS + 1)
+        if splits == 1 or splits * _SPLIT_LENGTH <= k
+    ]
+    return min(candidates, key=lambda plan: _microseconds(plan, m, n, k, processors))
+
+
+def _microseconds(plan: Plan, m: int, n: int, k: int, processors: int) -> float:
+    """A model of the time, without the part that every plan has; only its order matters."""
+    tile = plan.tile
+    waves = ceil_div(tile.count(m, n) * plan.splits, processors)
+    steps = ceil_div(ceil_div(k, tile.block_k), plan.splits)
+    flops = 2 * tile.block_m * tile.block_n * tile.block_k
+    loads = 2 * (tile.block_m + tile.block_n) * tile.block_k
+    time = waves * steps * max(flops / _FLOPS, loads / _L2_BYTES)
+    time = max(time, 2 * (m * k + n * k + m * n) / _MEMORY_BYTES)
+    if plan.splits == 1:
+        return time
+    return time + _SECOND_PASS + m * n * (8 * plan.splits + 2) / _PASS_BYTES
 
 
 def pointer_tile(

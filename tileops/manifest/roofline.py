@@ -279,9 +279,13 @@ def _evaluate(
     try:
         _add_lets(folded, env, discriminants, point)
         value = evaluate(folded, env)
-    except (DomainError, KeyError, TypeError) as error:
-        reason = error if isinstance(error, DomainError) else f"{error} is not known in this call"
-        raise RooflineError(f"{name} {formula}: {reason}") from None
+    except DomainError as error:
+        raise RooflineError(f"{name} {formula}: {error}") from None
+    except (KeyError, TypeError):
+        unknown = ", ".join(sorted(key for key in names_in(folded) if env.get(key) is None))
+        raise RooflineError(
+            f"{name} {formula}: {unknown or 'a name'} is not known in this call"
+        ) from None
     if type(value) is not int:
         raise RooflineError(f"{name} {formula} must be an integer, got {value!r}")
     return value

@@ -82,6 +82,7 @@ class TreeBuilder:
         # Anchor -> node, its number of nodes when aliases are written out, and its height.
         self.anchors: dict[str, tuple[Node, int, int]] = {}
         self.open_anchors: set[str] = set()
+        self.resolved: dict[str, tuple[Scalar]] = {}
         self.nodes = 0
         self.expanded = 0
         self.root: Node | None = None
@@ -130,9 +131,16 @@ class TreeBuilder:
         if tag is not None:
             value = self._value(tag, text, span)
         elif event.implicit[0] and text[:1] in _RESOLVABLE and len(text) <= MAX_NUMBER:
-            tag = self.resolve(yaml.ScalarNode, text, (True, False))
-            if tag in _CONSTRUCTORS:
-                value = self._value(tag, text, span)
+            # The same numbers and words come again and again, and resolving one takes 10 us.
+            known = self.resolved.get(text)
+            if known is None:
+                tag = self.resolve(yaml.ScalarNode, text, (True, False))
+                if tag in _CONSTRUCTORS:
+                    value = self._value(tag, text, span)
+                if self.findings_before == len(self.findings):
+                    self.resolved[text] = (value,)
+            else:
+                value = known[0]
         node = ScalarNode(value, text, span, not event.style)
         if event.anchor is not None:
             self.anchors[event.anchor] = (node, 1, 1)

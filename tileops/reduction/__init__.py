@@ -28,5 +28,5 @@ class SoftmaxFwdOp(Op):
         "row": Kernel("tileops.reduction.softmax:launch_row"),
         "split_row": Kernel("tileops.reduction.softmax:launch_split_row"),
         "long_row": Kernel("tileops.reduction.softmax:launch_long_row"),
-        "column": Kernel("tileops.reduction.softmax:launch_column"),
+        "column": Kernel("tileops.reduction.softmax_column:launch_column"),
     }

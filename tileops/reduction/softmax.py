@@ -1,8 +1,8 @@
-"""Softmax: kernels and launchers.
+"""Softmax along the last axis: kernels and launchers.
 
 Along the last axis, rows up to 32768 elements stay in registers; longer ones are read twice, by
-one program or, where rows are few, by many that meet in a small buffer of maxima and sums. Along
-another axis, a program walks down a block of neighbouring columns.
+one program or, where rows are few, by many that meet in a small buffer of maxima and sums. Other
+axes are the business of softmax_column.py.
 """
 
 from __future__ import annotations
@@ -15,25 +15,35 @@ from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
 from tileops.tiling.config import ceil_div, pow2_at_least, row_config, splits
 from tileops.tiling.device import accumulator, row_offset, widen
-from tileops.tiling.strides import Rows, is_wide, rows_of
+from tileops.tiling.strides import Rows, rows_of
 
-__all__ = ["launch_column", "launch_long_row", "launch_row", "launch_split_row"]
+__all__ = [
+    "MAX_ROW_BYTES",
+    "axis_of",
+    "finite_shift",
+    "launch_long_row",
+    "launch_row",
+    "launch_split_row",
+    "load_rounded",
+]
 
 MAX_ROW_BYTES = 131072
 CHUNK_BLOCK = 4096
 CHUNK_WARPS = 8
-COLUMN_TILE = 4096
-COLUMN_BLOCK = 64
+# One program a row: so wide that two fill a multiprocessor, and the rows in work, which are read
+# twice, stay in the L2 cache.
+LONG_BLOCK = 16384
+LONG_WARPS = 32
 
 
 @triton.jit
-def _load(x_ptr, offsets, mask, DTYPE: tl.constexpr):
+def load_rounded(x_ptr, offsets, mask, DTYPE: tl.constexpr):
     """Elements as the accumulator's type, rounded to the output's first, as `dtype` asks."""
     return accumulator(tl.load(x_ptr + offsets, mask=mask, other=float("-inf")).to(DTYPE))
 
 
 @triton.jit
-def _shift(maximum):
+def finite_shift(maximum):
     """What to subtract: the maximum, but nothing while all was -inf, which would give NaN early."""
     return tl.where(maximum == float("-inf"), 0.0, maximum)
 
@@ -60,35 +70,55 @@ def softmax_row_kernel(
     cols = widen(tl.arange(0, BLOCK_N), WIDE)[None, :]
     mask = (row < rows) & (cols < length)
     x_ptr += row_offset(row, n1, n2, xs0, xs1, xs2, RANK)
-    x = _load(x_ptr, cols * x_inner, mask, out_ptr.dtype.element_ty)
+    x = load_rounded(x_ptr, cols * x_inner, mask, out_ptr.dtype.element_ty)
     e = tl.exp(x - tl.max(x, axis=1, keep_dims=True))
-    y = e / tl.sum(e, axis=1, keep_dims=True)
+    y = e * (1.0 / tl.sum(e, axis=1, keep_dims=True))
     tl.store(out_ptr + row * length + cols, y.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _merged(maxima, totals):
+    """Maximum and sum of all, from those of parts."""
+    maximum = tl.max(maxima, axis=0)
+    return maximum, tl.sum(totals * tl.exp(maxima - finite_shift(maximum)), axis=0)
 
 
 @triton.jit
 def _max_and_sum(
     x_ptr,
-    start,
-    stop,
+    length,
     x_inner,
     DTYPE: tl.constexpr,
     DOUBLE: tl.constexpr,
     WIDE: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Maximum, and sum of exponentials less it, over [start, stop)."""
+    """Maxima, and sums of exponentials less them, of interleaved eighths of BLOCK_N.
+
+    Groups of 8 belong to a thread, so that nothing in the loop waits for other threads.
+    """
     ACC: tl.constexpr = tl.float64 if DOUBLE else tl.float32
-    maximum = tl.full([], float("-inf"), ACC)
-    total = tl.zeros([BLOCK_N], dtype=ACC)
-    for first in range(start, stop, BLOCK_N):
-        cols = widen(first + tl.arange(0, BLOCK_N), WIDE)
-        x = _load(x_ptr, cols * x_inner, cols < stop, DTYPE)
-        larger = tl.maximum(maximum, tl.max(x, axis=0))
-        shift = _shift(larger)
-        total = total * tl.exp(maximum - shift) + tl.exp(x - shift)
+    maximum = tl.full([BLOCK_N // 8], float("-inf"), ACC)
+    total = tl.zeros([BLOCK_N // 8], dtype=ACC)
+    lane = tl.arange(0, BLOCK_N // 8)[:, None] * 8 + tl.arange(0, 8)[None, :]
+    for first in range(0, length, BLOCK_N):
+        cols = widen(first + lane, WIDE)
+        x = load_rounded(x_ptr, cols * x_inner, cols < length, DTYPE)
+        larger = tl.maximum(maximum, tl.max(x, axis=1))
+        shift = finite_shift(larger)
+        total = total * tl.exp(maximum - shift) + tl.sum(tl.exp(x - shift[:, None]), axis=1)
         maximum = larger
-    return maximum, tl.sum(total, axis=0)
+    return maximum, total
+
+
+@triton.jit
+def _edges(base, start, stop):
+    """Columns before the first and from the last multiple of 8 on, by offset; which exist."""
+    first = tl.minimum(start + (8 - (base + start) % 8) % 8, stop)
+    last = first + (stop - first) // 8 * 8
+    lane = tl.arange(0, 16)
+    cols = tl.where(lane < 8, start + lane, last + lane - 8)
+    return first, last, cols, cols < tl.where(lane < 8, first, stop)
 
 
 @triton.jit
@@ -108,6 +138,7 @@ def softmax_long_row_kernel(
     SUM: tl.constexpr,
     WRITE: tl.constexpr,
     DOUBLE: tl.constexpr,
+    EDGES: tl.constexpr,
     RANK: tl.constexpr,
     WIDE: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -116,21 +147,38 @@ def softmax_long_row_kernel(
     """One part of a row a program.
 
     SUM and WRITE: the part is the row. SUM alone leaves the part's maximum and sum in the buffer;
-    WRITE alone starts from the buffer.
+    WRITE alone starts from the buffer. EDGES, for dense input whose rows start anywhere: up to 7
+    elements at both ends go alone, so that all others are read and written 16 bytes at a time.
     """
     program = tl.program_id(0)
     row = widen(program // parts, WIDE)
     start = (program % parts) * part
     stop = tl.minimum(start + part, length)
-    x_ptr += row_offset(row, n1, n2, xs0, xs1, xs2, RANK)
-    out_ptr += row * length
+    base = row * length
+    DTYPE: tl.constexpr = out_ptr.dtype.element_ty
     ACC: tl.constexpr = tl.float64 if DOUBLE else tl.float32
+    if EDGES:
+        first, last, edge, edge_mask = _edges(base, start, stop)
+        edge_x = load_rounded(x_ptr + base, edge, edge_mask, DTYPE)
+        edge_out_ptr = out_ptr + base + edge
+        size = last - first
+        place = tl.multiple_of(base + first, 8)
+        x_ptr += place
+    else:
+        size = stop - start
+        place = base + start
+        x_ptr += row_offset(row, n1, n2, xs0, xs1, xs2, RANK) + widen(start, WIDE) * x_inner
+    out_ptr += place
     maximum = tl.full([], float("-inf"), ACC)
     total = tl.full([], 0.0, ACC)
     if SUM:
-        maximum, total = _max_and_sum(
-            x_ptr, start, stop, x_inner, out_ptr.dtype.element_ty, DOUBLE, WIDE, BLOCK_N
-        )
+        maxima, totals = _max_and_sum(x_ptr, size, x_inner, DTYPE, DOUBLE, WIDE, BLOCK_N)
+        maximum, total = _merged(maxima, totals)
+        if EDGES:
+            larger = tl.maximum(maximum, tl.max(edge_x, axis=0))
+            shift = finite_shift(larger)
+            total = total * tl.exp(maximum - shift) + tl.sum(tl.exp(edge_x - shift), axis=0)
+            maximum = larger
         if not WRITE:
             tl.store(partial_ptr + program * 2, maximum)
             tl.store(partial_ptr + program * 2 + 1, total)
@@ -138,62 +186,18 @@ def softmax_long_row_kernel(
         if not SUM:
             index = tl.arange(0, BLOCK_PARTS)
             used = index < parts
-            place = partial_ptr + (row * parts + index) * 2
-            maxima = tl.load(place, mask=used, other=float("-inf"))
-            totals = tl.load(place + 1, mask=used, other=0.0)
-            maximum = tl.max(maxima, axis=0)
-            total = tl.sum(totals * tl.exp(maxima - _shift(maximum)), axis=0)
-        for first in range(start, stop, BLOCK_N):
-            cols = widen(first + tl.arange(0, BLOCK_N), WIDE)
-            x = _load(x_ptr, cols * x_inner, cols < stop, out_ptr.dtype.element_ty)
-            y = tl.exp(x - maximum) / total
-            tl.store(out_ptr + cols, y.to(out_ptr.dtype.element_ty), mask=cols < stop)
-
-
-@triton.jit
-def softmax_column_kernel(
-    out_ptr,
-    x_ptr,
-    blocks,
-    columns,
-    length,
-    n1,
-    n2,
-    xs0,
-    xs1,
-    xs2,
-    x_step,
-    x_column,
-    DOUBLE: tl.constexpr,
-    RANK: tl.constexpr,
-    WIDE: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_C: tl.constexpr,
-):
-    """BLOCK_C columns of one [length, columns] matrix a program."""
-    program = tl.program_id(0)
-    matrix = widen(program // blocks, WIDE)
-    column = widen((program % blocks) * BLOCK_C + tl.arange(0, BLOCK_C), WIDE)[None, :]
-    x_ptr += row_offset(matrix, n1, n2, xs0, xs1, xs2, RANK) + column * x_column
-    out_ptr += matrix * length * columns + column
-    ACC: tl.constexpr = tl.float64 if DOUBLE else tl.float32
-    maximum = tl.full([1, BLOCK_C], float("-inf"), ACC)
-    total = tl.zeros([1, BLOCK_C], dtype=ACC)
-    for first in range(0, length, BLOCK_N):
-        step = widen(first + tl.arange(0, BLOCK_N), WIDE)[:, None]
-        mask = (step < length) & (column < columns)
-        x = _load(x_ptr, step * x_step, mask, out_ptr.dtype.element_ty)
-        larger = tl.maximum(maximum, tl.max(x, axis=0, keep_dims=True))
-        shift = _shift(larger)
-        total = total * tl.exp(maximum - shift)
-        total += tl.sum(tl.exp(x - shift), axis=0, keep_dims=True)
-        maximum = larger
-    for first in range(0, length, BLOCK_N):
-        step = widen(first + tl.arange(0, BLOCK_N), WIDE)[:, None]
-        mask = (step < length) & (column < columns)
-        x = _load(x_ptr, step * x_step, mask, out_ptr.dtype.element_ty)
-        y = tl.exp(x - maximum) / total
-        tl.store(out_ptr + step * columns, y.to(out_ptr.dtype.element_ty), mask=mask)
+            partial = partial_ptr + (row * parts + index) * 2
+            maxima = tl.load(partial, mask=used, other=float("-inf"))
+            maximum, total = _merged(maxima, tl.load(partial + 1, mask=used, other=0.0))
+        scale = 1.0 / total
+        if EDGES:
+            edge_y = tl.exp(edge_x - maximum) * scale
+            tl.store(edge_out_ptr, edge_y.to(DTYPE), mask=edge_mask)
+        for begin in range(0, size, BLOCK_N):
+            cols = widen(begin + tl.arange(0, BLOCK_N), WIDE)
+            x = load_rounded(x_ptr, cols * x_inner, cols < size, DTYPE)
+            y = tl.exp(x - maximum) * scale
+            tl.store(out_ptr + cols, y.to(DTYPE), mask=cols < size)
 
 
 def launch_row(
@@ -207,7 +211,7 @@ def launch_row(
     """Softmax along the last axis, a row in registers."""
     if (reason := _not_rows(x, dim)) is not None:
         return reason
-    rows, x = _rows(x, _axis(x, dim))
+    rows, x = _rows(x, axis_of(x, dim))
     width = max(x.element_size(), output.element_size(), 4)
     if rows.length * width > MAX_ROW_BYTES:
         return f"rows of {rows.length} elements do not fit in registers"
@@ -237,7 +241,7 @@ def launch_split_row(
     """Softmax along the last axis, few long rows: several programs a row, in two launches."""
     if (reason := _not_rows(x, dim)) is not None:
         return reason
-    rows, x = _rows(x, _axis(x, dim))
+    rows, x = _rows(x, axis_of(x, dim))
     parts, part = splits(rows.count, rows.length, CHUNK_BLOCK, processors(call))
     if parts == 1:
         return f"{rows.count} rows fill the device without splitting them"
@@ -258,64 +262,23 @@ def launch_long_row(
     """Softmax along the last axis, one program a row of any length."""
     if (reason := _not_rows(x, dim)) is not None:
         return reason
-    rows, x = _rows(x, _axis(x, dim))
+    rows, x = _rows(x, axis_of(x, dim))
     _launch_parts(call, output, None, x, rows, (1, rows.length), (True, True))
     return None
 
 
-def launch_column(
-    call: Call,
-    output: torch.Tensor,
-    x: torch.Tensor,
-    *,
-    dim: int | None = None,
-    dtype: torch.dtype | None = None,
-) -> str | None:
-    """Softmax along any axis, neighbouring columns side by side."""
-    axis = _axis(x, dim)
-    length = x.shape[axis] if x.dim() else 1
-    trailing = max(x.dim() - 1 - axis, 0)
-    matrices = rows_of(*_without(x, axis), trailing)
-    if matrices is None:
-        x = x.contiguous()
-        matrices = rows_of(*_without(x, axis), trailing)
-        assert matrices is not None
-    columns = matrices.length
-    block_c = min(COLUMN_BLOCK, pow2_at_least(int(columns)))
-    block_n = min(COLUMN_TILE // block_c, pow2_at_least(int(length)))
-    blocks = ceil_div(columns, block_c)
-    call.launch(
-        softmax_column_kernel,
-        (matrices.count * blocks,),
-        *(output, x, blocks, columns, length, matrices.n1, matrices.n2),
-        *(*matrices.row_strides[0], x.stride(axis) if x.dim() else 1, matrices.inner[0]),
-        DOUBLE=output.dtype == torch.float64,
-        RANK=matrices.rank,
-        WIDE=is_wide(x.shape, [x.stride()]),
-        BLOCK_N=block_n,
-        BLOCK_C=block_c,
-        num_warps=max(1, min(8, block_n * block_c // 512)),
-    )
-    return None
-
-
-def _axis(x: torch.Tensor, dim: int | None) -> int:
+def axis_of(x: torch.Tensor, dim: int | None) -> int:
+    """The axis as an index from the front."""
     axis = -1 if dim is None else int(dim)
     return axis + max(x.dim(), 1) if axis < 0 else axis
 
 
 def _not_rows(x: torch.Tensor, dim: int | None) -> str | None:
     """Why the axis has no rows of its own: something other than 1 comes after it."""
-    axis = _axis(x, dim)
+    axis = axis_of(x, dim)
     if all(size == 1 for size in x.shape[axis + 1 :]):
         return None
     return f"axis {axis} is not the last"
-
-
-def _without(x: torch.Tensor, axis: int) -> tuple[list[int], list[list[int]]]:
-    """Shape and strides less one axis."""
-    keep = [i for i in range(x.dim()) if i != axis]
-    return [x.shape[i] for i in keep], [[x.stride(i) for i in keep]]
 
 
 def _rows(x: torch.Tensor, axis: int) -> tuple[Rows, torch.Tensor]:
@@ -345,6 +308,9 @@ def _launch_parts(
     stage: tuple[bool, bool],
 ) -> None:
     parts, part = division
+    block, warps = CHUNK_BLOCK, CHUNK_WARPS
+    if parts == 1 and output.dtype != torch.float64:
+        block, warps = LONG_BLOCK, LONG_WARPS
     call.launch(
         softmax_long_row_kernel,
         (rows.count * parts,),
@@ -353,9 +319,10 @@ def _launch_parts(
         SUM=stage[0],
         WRITE=stage[1],
         DOUBLE=output.dtype == torch.float64,
+        EDGES=bool(rows.length % 8 != 0 and x.is_contiguous()),
         RANK=rows.rank,
         WIDE=rows.wide,
-        BLOCK_N=CHUNK_BLOCK,
+        BLOCK_N=block,
         BLOCK_PARTS=pow2_at_least(parts),
-        num_warps=CHUNK_WARPS,
+        num_warps=warps,
     )

@@ -24,11 +24,7 @@ def separate(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Clones every source that overlaps a tensor which the launcher writes in place."""
     written = set(layout.overload.written)
-    names = [
-        a.name
-        for a in layout.arguments
-        if a.role is Role.INPUT and not a.keyword_only
-    ]
+    names = [a.name for a in layout.arguments if a.role is Role.INPUT and not a.keyword_only]
     destinations = [
         output
         for output, given in zip(outputs, bound, strict=False)

@@ -105,8 +105,8 @@ def _sequence(items: list[str]) -> Test:
         every = fits(items[0])
         return lambda value: isinstance(value, list | tuple) and all(map(every, value))
     tests = [fits(item) for item in items]
-    return (
-        lambda value: isinstance(value, list | tuple)
+    return lambda value: (
+        isinstance(value, list | tuple)
         and len(value) == len(tests)
         and all(test(item) for test, item in zip(tests, value, strict=True))
     )

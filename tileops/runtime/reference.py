@@ -100,8 +100,7 @@ class Reference:
         expected = len(specs) + len(unbound)
         if len(results) != expected:
             raise ImplementationError(
-                f"{self._subject}: the reference must return {expected} results, "
-                f"got {len(results)}"
+                f"{self._subject}: the reference must return {expected} results, got {len(results)}"
             )
         placed = [
             self._check(position, result, spec, device, real)

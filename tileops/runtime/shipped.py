@@ -24,11 +24,12 @@ def registry_of(
     folder: Path, namespace: str, classes: Mapping[str, type] | None = None
 ) -> registry.Registry:
     """The operators of `folder` as `torch.ops.<namespace>.*`, registered."""
-    catalog = load_catalog(folder)
-    found = registry.Registry(
-        catalog.headers, _Loader(catalog), namespace, classes, skipped=catalog.skipped
-    )
-    found.register()
+    with registry.uncollected():
+        catalog = load_catalog(folder)
+        found = registry.Registry(
+            catalog.headers, _Loader(catalog), namespace, classes, skipped=catalog.skipped
+        )
+        found.register()
     return found
 
 

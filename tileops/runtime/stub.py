@@ -81,8 +81,10 @@ def construct(self: Any, values: dict[str, Any], target: str | None) -> None:
     cls = type(self)
     bound: Bound = cls.bound()
     operator = bound.operator
-    state = {p.name: parameters.check(cls.__name__, p.name, p.type, values[p.name])
-             for p in operator.parameters}
+    state = {
+        p.name: parameters.check(cls.__name__, p.name, p.type, values[p.name])
+        for p in operator.parameters
+    }
     if target is not None:
         targets.find(target, cls.__name__)
     checks = bound.functions.get("construct")
@@ -172,9 +174,7 @@ class _Methods:
         self.layouts = []
         for overload in header.overloads:
             self.names[f"_call_{overload.name}"] = getattr(packet, overload.name)
-            self.layouts.append(
-                self.bound.layout(overload, library.schema_text(header, overload))
-            )
+            self.layouts.append(self.bound.layout(overload, library.schema_text(header, overload)))
         text = self._init() + "\n" + self._forward("forward") + "\n" + self._forward("__call__")
         label = f"{self.bound.namespace}.{header.op}"
         adapters.define(label, "class", text, self.names)
@@ -186,9 +186,10 @@ class _Methods:
         function.__module__ = self.cls.__module__
         function.generated_by_tileops = True
         if name == "__init__":
-            function.__annotations__ = {
-                p.name: p.annotation for p in self.operator.parameters
-            } | {"target": "str | None", "return": "None"}
+            function.__annotations__ = {p.name: p.annotation for p in self.operator.parameters} | {
+                "target": "str | None",
+                "return": "None",
+            }
         else:
             function.__annotations__ = {
                 a.name: "Tensor | None" if a.default is not None or a.role is Role.OUT else "Tensor"
@@ -272,8 +273,9 @@ class _Methods:
         if len(outputs) == len(layout.returned) or not outputs:
             lines.append("return _result" if outputs else "return None")
         else:
-            lines.append(f"return {outputs[0]}" if len(outputs) == 1 else
-                         f"return ({', '.join(outputs)})")
+            lines.append(
+                f"return {outputs[0]}" if len(outputs) == 1 else f"return ({', '.join(outputs)})"
+            )
         return lines
 
     def _argument(self, argument: Argument) -> str:
@@ -312,9 +314,7 @@ def _moved(tensor: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor | No
 
 def _constants() -> dict[str, Any]:
     """What a parameter's default may name."""
-    dtypes = {
-        name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)
-    }
+    dtypes = {name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
     hidden = ("bool", "int", "float", "complex")
     named = {name: value for name, value in dtypes.items() if name not in hidden}
     return {"torch": torch, "inf": float("inf"), "nan": float("nan"), **named}

@@ -70,6 +70,11 @@ def bare(value: Any) -> Any:
     return value
 
 
+def bad_length(value: Any, lengths: tuple[int, ...]) -> bool:
+    """Whether a sequence has a length that its type does not allow; a bare int is no sequence."""
+    return isinstance(value, list | tuple) and len(value) not in lengths
+
+
 def adt_view(kind: str | None, fields: Mapping[str, Any]) -> ADTValue | None:
     """An ADT value from the arguments that its parameter is spread over."""
     if kind is None:
@@ -188,12 +193,17 @@ def namespace(operator: Operator) -> dict[str, Any]:
         "dtype_names": DTYPE_NAMES,
         "is_contiguous": is_contiguous,
         "bare": bare,
+        "bad_length": bad_length,
         "adt_view": adt_view,
         "in_combos": in_combos,
         "compare": compare,
         "DomainError": DomainError,
         "inf": float("inf"),
         "len": len,
+        "locals": locals,
+        "type": type,
+        "int": int,
+        "float": float,
         "conditional": symbolic.conditional,
         "negation": symbolic.negation,
         "conjunction": symbolic.conjunction,

@@ -6,6 +6,7 @@ is reset, and no compile cache is read.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -160,12 +161,20 @@ def check_opcheck(call: Call) -> None:
         raise CheckFailed(f"{_name(call)}: opcheck says {reason[:600]}") from error
 
 
-def variants(call: Call) -> Iterator[tuple[str, Call]]:
-    """The call with its tensors laid out otherwise, and requiring grad."""
+def variants(call: Call, keep: Sequence[str] = ()) -> Iterator[tuple[str, Call]]:
+    """The call with its tensors laid out otherwise, and requiring grad.
+
+    `keep` names the arguments that must be contiguous.
+    """
     yield "contiguous", call
-    ways = dict.fromkeys(way for tensor in call.tensors.values() for way, _ in layouts(tensor))
-    for wanted in ways:
-        yield wanted, call.with_tensors(lambda _, t, way=wanted: dict(layouts(t)).get(way, t))
+    movable = {name: tensor for name, tensor in call.tensors.items() if name not in keep}
+    for wanted in dict.fromkeys(way for tensor in movable.values() for way, _ in layouts(tensor)):
+        yield (
+            wanted,
+            call.with_tensors(
+                lambda name, t, way=wanted: dict(layouts(t)).get(way, t) if name in movable else t
+            ),
+        )
     floating = [t for t in call.tensors.values() if _differentiable(t)]
     if floating and not call.written:
         yield (
@@ -215,7 +224,7 @@ def _one_own_node(call: Call, frames: Frames) -> None:
         target = str(node.target)
         if target == packet or target.startswith(packet + "."):
             own.append(target)
-        elif not _is_bookkeeping(node.target):
+        elif not _is_bookkeeping(node):
             other.append(target)
     if len(own) != 1 or other:
         raise CheckFailed(
@@ -230,10 +239,12 @@ def _opchecks(call: Call) -> tuple[str, ...]:
     return rest if narrow else ("test_schema", *rest)
 
 
-def _is_bookkeeping(target: Any) -> bool:
+def _is_bookkeeping(node: torch.fx.Node) -> bool:
     """Taking a result out of a tuple, arithmetic on sizes, and what is asserted about them."""
-    module = getattr(target, "__module__", "")
-    return module == "_operator" or str(target).startswith(("aten._assert_scalar", "aten.sym_"))
+    if node.target is operator.getitem:
+        return True
+    size = isinstance(node.meta.get("example_value"), int | torch.SymInt | torch.SymBool)
+    return size or str(node.target).startswith("aten._assert_scalar")
 
 
 def _same_metadata(

@@ -78,6 +78,11 @@ class Subject:
     name: str
     call: Callable[[], Call]
     sizes: Callable[[], list[Call]]
+    contiguous: tuple[str, ...] = ()
+
+    def variants(self) -> Iterator[tuple[str, Call]]:
+        """The call, on tensors laid out in every way that it must take."""
+        return compiled.variants(self.call(), self.contiguous)
 
 
 def check(
@@ -129,7 +134,8 @@ def _of_row(row: Row, device: torch.device | str) -> Subject:
     def make(item: Row) -> Call:
         return item.tensors(device).call
 
-    return Subject(str(row), lambda: make(row), lambda: sized_calls(row, make))
+    contiguous = row.bound.header.contiguous
+    return Subject(str(row), lambda: make(row), lambda: sized_calls(row, make), contiguous)
 
 
 def _made(op: Any, make: Make) -> Subject:
@@ -153,11 +159,11 @@ def _made(op: Any, make: Make) -> Subject:
 
 def _checks(subject: Subject) -> Iterator[Result]:
     steps: dict[str, Callable[[], Any]] = {
-        "fake": lambda: compiled.check_fake(subject.call()),
+        "fake": lambda: _every(subject, compiled.check_fake),
         "static": lambda: compiled.check_static(subject.call()),
         "dynamic": lambda: _dynamic(subject),
         "unbacked": lambda: compiled.check_unbacked(subject.call()),
-        "opcheck": lambda: compiled.check_opcheck(subject.call()),
+        "opcheck": lambda: _every(subject, compiled.check_opcheck),
         "inductor": lambda: compiled.check_inductor(subject.call()),
     }
     lying = False
@@ -174,6 +180,14 @@ def _checks(subject: Subject) -> Iterator[Result]:
             message = text or type(error).__name__
             lying |= name == "fake"
         yield Result(subject.name, name, message, time.perf_counter() - start)
+
+
+def _every(subject: Subject, step: Callable[[Call], Any]) -> None:
+    for way, call in subject.variants():
+        try:
+            step(call)
+        except CheckFailed as error:
+            raise CheckFailed(str(error) if way == "contiguous" else f"{way}: {error}") from error
 
 
 def _dynamic(subject: Subject) -> None:

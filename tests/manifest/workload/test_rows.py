@@ -65,6 +65,33 @@ RowFwdOp:
     outputs: {y: {dtype: T, shape: "[M]"}}
   roofline: {flops: M}
 """,
+    "combos": """
+RowFwdOp:
+  family: cases
+  status: implemented
+  signature:
+    forall: {M: Dim, D: Dim, A: "DType[float16 | float32]", B: "DType[float16 | float32]"}
+    params:
+      table: {dtype: float32, shape: "[D]", optional: true}
+    inputs:
+      x: {dtype: A, shape: "[M]"}
+      y: {dtype: B, shape: "[M]"}
+    outputs: {z: {dtype: A, shape: "[M]"}}
+    dtype_combos: [{A: float16, B: float16}, {A: float16, B: float32}]
+  roofline: {flops: "M + (D if present(table) else 0)"}
+""",
+    "costly": """
+RowFwdOp:
+  family: cases
+  status: spec-only
+  signature:
+    forall: {M: Dim, D: Dim}
+    inputs:
+      x: {dtype: float32, shape: "[M]"}
+      w: {dtype: float32, shape: "[D]", optional: true}
+    outputs: {z: {dtype: float32, shape: "[M]"}}
+  roofline: {flops: "M * D"}
+""",
     "packed": """
 RowFwdOp:
   family: cases

@@ -8,6 +8,7 @@ value, or `DomainError`. Generated code spells the same operations (`codegen.low
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, assert_never
 
 from tileops.manifest.language import symbolic
@@ -119,8 +120,9 @@ def _compare(node: Compare, env: Env) -> Any:
     values = [evaluate(node.first, env), *(evaluate(item, env) for item in node.rest)]
     result: Any = True
     for at, op in enumerate(node.ops):
-        hit = compare(op, values[at], values[at + 1])
-        result = symbolic.conjunction(result, lambda hit=hit: hit)
+        result = symbolic.conjunction(
+            result, partial(compare, op, values[at], values[at + 1])
+        )
     return result
 
 
@@ -154,5 +156,5 @@ def _bool_op(op: str, items: tuple[Expr, ...], env: Env) -> Any:
     join = symbolic.conjunction if op == "and" else symbolic.disjunction
     result: Any = op == "and"
     for item in items:
-        result = join(result, lambda item=item: evaluate(item, env))
+        result = join(result, partial(evaluate, item, env))
     return result

@@ -18,9 +18,14 @@ from tileops.manifest.language import contents, moe_layout
 from tileops.manifest.language.arrays import Builder, Values
 from tileops.manifest.language.kinds import INT, SEQ_INT, TENSOR, ADTKind, EnumKind
 from tileops.manifest.language.primitives import Formal, Primitive
+from tileops.manifest.language.symbolic import DomainError
 
 Shape: TypeAlias = tuple[int, ...]
 Ints: TypeAlias = Sequence[int]
+
+
+#: More contents than this are nobody's workload, and would take minutes and all of the memory.
+MAX_VALUES = 1 << 27
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +42,24 @@ class Generator:
     def name(self) -> str:
         return self.primitive.name
 
+    def sizes(self, arguments: Sequence[Any]) -> Shape:
+        """The shape of the result. Raises `DomainError`."""
+        try:
+            shape = self.shape(*arguments)
+        except OverflowError:
+            raise DomainError(f"{self.name} takes no numbers as large as these") from None
+        if prod(shape) > MAX_VALUES:
+            raise DomainError(f"a tensor must have at most {MAX_VALUES} values, got {list(shape)}")
+        return shape
+
     def generate(self, arguments: Sequence[Any], dtype: str, seed: str) -> Values:
         """The values of one call. Raises `DomainError`, also where the dtype overflows."""
-        shape = self.shape(*arguments)
+        shape = self.sizes(arguments)
         build = Builder(dtype, random.Random(seed))
-        data = self.fill(build, *arguments)
+        try:
+            data = self.fill(build, *arguments)
+        except OverflowError:
+            raise DomainError(f"{self.name} takes no numbers as large as these") from None
         if len(data) != prod(shape):
             raise AssertionError(f"{self.name} filled {len(data)} values of {list(shape)}")
         return Values(shape, dtype, data)

@@ -115,15 +115,14 @@ def python_tree(text: str) -> ast.expr:
     stripped = text.lstrip()
     indent = len(text) - len(stripped)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(stripped.rstrip(), mode="eval").body
+        tree = _quiet_parse(stripped.rstrip())
     except SyntaxError as error:
         at = max((error.offset or 1) - 1, 0) + indent
         raise ExprError(f"the text must be an expression, got: {error.msg}", at) from None
     except (ValueError, RecursionError, MemoryError):
         raise ExprError("the text must be an expression, got what Python cannot parse") from None
-    if _tree_depth(tree) > MAX_DEPTH:
+    # Every level but two takes a character of its own, so that short text needs no look.
+    if len(text) > MAX_DEPTH - 2 and _tree_depth(tree) > MAX_DEPTH:
         raise ExprError(f"an expression must nest at most {MAX_DEPTH} deep")
     if indent:
         for node in ast.walk(tree):
@@ -132,8 +131,23 @@ def python_tree(text: str) -> ast.expr:
     return tree
 
 
+# What Python's parser warns about: escapes it does not know, and a number that runs into a word.
+_WARNED = re.compile(r"\\|[0-9.][A-Za-z_]")
+
+
+def _quiet_parse(text: str) -> ast.expr:
+    if _WARNED.search(text) is None:
+        # Setting filters costs as much as parsing does.
+        return ast.parse(text, mode="eval").body
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text, mode="eval").body
+
+
 def _bound_depth(text: str) -> None:
     """Refuses text whose brackets or repeated prefix operators nest too deep for any parser."""
+    if text.count("(") + text.count("[") + text.count("{") <= MAX_BRACKETS:
+        return
     depth = 0
     for at, char in enumerate(text):
         if char in "([{":

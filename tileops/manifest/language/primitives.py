@@ -77,19 +77,22 @@ def broadcast(*shapes: Ints) -> tuple[Int, ...]:
 
 
 def _broadcast_pair(a: Ints, b: Ints) -> tuple[Int, ...]:
-    # Only of ints: comparing symbolic sizes asks for their truth value.
-    if all(type(size) is int for size in (*a, *b)) and tuple(a) == tuple(b):
-        return tuple(a)
-    rank = max(len(a), len(b))
-    result = []
-    for left, right in zip(
-        (1,) * (rank - len(a)) + tuple(a), (1,) * (rank - len(b)) + tuple(b), strict=True
-    ):
-        if known(left == 1):
+    longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
+    ahead = len(longer) - len(shorter)
+    result = list(longer[:ahead])
+    # zip(strict=True) costs as much as a comparison, and the lengths are known to agree.
+    for left, right in zip(longer[ahead:], shorter):  # noqa: B905
+        # Equal ints, and one symbol that stands in both, need no question.
+        if left is right or (type(left) is int and type(right) is int and left == right):
+            result.append(left)
+        elif known(left == 1):
             result.append(right)
+        elif known(right == 1):
+            result.append(left)
         else:
-            if not known(right == 1):
-                demand(left == right, f"shapes {list(a)} and {list(b)} do not broadcast")
+            if type(left) is int and type(right) is int:
+                raise DomainError(f"shapes {list(a)} and {list(b)} do not broadcast")
+            demand(left == right, "sizes do not broadcast")
             result.append(left)
     return tuple(result)
 
@@ -278,12 +281,22 @@ def real_of(dtype: str) -> str:
 # --- values and tests -----------------------------------------------------------------------------
 
 
+#: More items than this in a list are a mistake, and would take all of the memory.
+MAX_ITEMS = 1 << 24
+
+
+def _bound(count: int) -> None:
+    if count > MAX_ITEMS:
+        raise DomainError(f"a list must have at most {MAX_ITEMS} items, got {count}")
+
+
 def balanced_sizes(total: int, count: int) -> tuple[int, ...]:
     """`count` sizes summing to `total`, the first `total % count` one larger."""
     if count <= 0 or total < 0:
         raise DomainError(
             f"balanced_sizes needs a positive count and no negative total, got {total}, {count}"
         )
+    _bound(count)
     size, larger = divmod(total, count)
     return (size + 1,) * larger + (size,) * (count - larger)
 
@@ -291,6 +304,7 @@ def balanced_sizes(total: int, count: int) -> tuple[int, ...]:
 def repeat(value: int, count: int) -> tuple[int, ...]:
     if count < 0:
         raise DomainError(f"repeat needs a count of at least 0, got {count}")
+    _bound(count)
     return (value,) * count
 
 

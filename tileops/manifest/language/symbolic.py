@@ -144,10 +144,14 @@ def same_sequence(a: Any, b: Any) -> Any:
     if len(a) != len(b):
         return False
     result: Any = True
-    for left, right in zip(a, b, strict=True):
+    # zip(strict=True) costs as much as a comparison, and the lengths are known to agree.
+    for left, right in zip(a, b):  # noqa: B905
+        if left is right:
+            continue
         hit = left == right
+        if hit is True:
+            continue
         if hit is False:
             return False
-        if hit is not True:
-            result = hit if result is True else result & hit
+        result = hit if result is True else result & hit
     return result

@@ -174,8 +174,8 @@ def kind_of_type(type_: ParamType, adts: dict[str, tuple[str, ...]]) -> Kind:
         case ListType(item=item):
             return SeqKind(kind_of_type(item, adts))
         case TupleType(items=items, variadic=variadic):
-            item = union_of(tuple(kind_of_type(item, adts) for item in items))
-            return SeqKind(item, None if variadic else len(items))
+            inner = union_of(tuple(kind_of_type(part, adts) for part in items))
+            return SeqKind(inner, None if variadic else len(items))
         case ADTType(name=name):
             return ADTKind(name, adts.get(name, ()))
         case WordType(word=word):

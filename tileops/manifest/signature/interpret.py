@@ -241,7 +241,12 @@ class _Machine:
 
     def rank(self, step: RankStep) -> None:
         tensor = self.env[step.tensor]
-        least = step.count + sum(len(evaluate(item, self.env)) for item in step.splices)
+        declared = self.signature.tensor(step.tensor)
+        try:
+            least = step.count + sum(len(evaluate(item, self.env)) for item in step.splices)
+        except DomainError as error:
+            spliced = " and ".join(map(str, step.splices))
+            raise self.outside(f"{step.tensor} axes {spliced}", error) from None
         open_ = step.open is not None and self.env.get(step.open) is None
         if step.open is not None and not open_:
             least += len(self.env[step.open])
@@ -250,7 +255,6 @@ class _Machine:
             return
         axes = "at least " if open_ else ""
         plural = "axis" if least == 1 else "axes"
-        declared = self.signature.tensor(step.tensor)
         term = "" if declared is None else f", {declared.shape}"
         raise self.reject(
             f"{step.tensor} must have {axes}{least} {plural}{term}, got {rank}", self.shapes()
@@ -412,7 +416,7 @@ def check_param(param: Param, value: Any, signature: Signature) -> str | None:
     for member in alternatives(param.type):
         if isinstance(member, WordType) and member.word not in _OBJECTS | {"torch.dtype"}:
             return None
-    adt = getattr(param.kind, "name", None)
+    adt = getattr(param.kind, "name", "")
     try:
         if adt in signature.adts and not isinstance(value, str | int | float | list | tuple):
             if value is not None:

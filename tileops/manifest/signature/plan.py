@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Findings
@@ -114,11 +115,15 @@ def _folded(shape: Alternative, discriminants: Discriminants) -> Iterator[Altern
         return
     for decided in (True, False):
         items = tuple(
-            type(item)(fold(item.expr, lambda node, d=decided: d if node == test else None))
+            type(item)(fold(item.expr, partial(_decide, test, decided)))
             for item in shape.axes.items
         )
         guard = both(shape.guard, test if decided else negated(test))
         yield from _folded(Alternative(guard, Axes(items, shape.axes.at)), discriminants)
+
+
+def _decide(test: Expr, truth: bool, node: Expr) -> bool | None:
+    return truth if node == test else None
 
 
 def build_plan(signature: Signature, findings: Findings) -> Plan | None:
@@ -199,8 +204,8 @@ class _Planner:
                 yield RuleItem(expr, "refinement", rule.text, None, str(rule.expr))
         yield from obligations(self.signature, self.discriminants, alternatives)
         for tensor in self.signature.outputs:
-            shapes = alternatives(tensor.shape, self.signature)
-            yield TensorItem(tensor, tuple((item.guard, item.axes) for item in shapes))
+            written = alternatives(tensor.shape, self.signature)
+            yield TensorItem(tensor, tuple((item.guard, item.axes) for item in written))
 
     def ordered(self, let: Let) -> Let:
         return Let(

@@ -14,6 +14,7 @@ from tileops.manifest.language.rewrite import map_children
 from tileops.manifest.language.syntax import (
     BoolOp,
     Call,
+    Compare,
     Comprehension,
     Conditional,
     Expr,
@@ -49,8 +50,18 @@ def either(guards: list[Expr | None]) -> Expr | None:
     return items[0] if len(items) == 1 else BoolOp("or", tuple(items))
 
 
+_OPPOSITE = {"==": "!=", "!=": "==", "in": "not in", "not in": "in"}
+
+
 def negated(guard: Expr) -> Expr:
-    return guard.operand if isinstance(guard, Not) else Not(guard)
+    """The opposite of a guard, without a `not` where an operator says it."""
+    match guard:
+        case Not(operand=operand):
+            return operand
+        case Compare(first=first, ops=(op,), rest=rest, at=at) if op in _OPPOSITE:
+            return Compare(first, (_OPPOSITE[op],), rest, at)
+        case _:
+            return Not(guard)
 
 
 def conditions_first(node: Expr, discriminants: Discriminants) -> Expr:

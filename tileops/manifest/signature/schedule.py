@@ -201,7 +201,7 @@ class _Scheduler:
         if guard not in self.masks:
             bits = 0
             for at, point in enumerate(self.group.points):
-                if self.discriminants.truth(guard, point) is not False:
+                if guard is None or self.discriminants.truth(guard, point) is not False:
                     bits |= 1 << at
             self.masks[guard] = bits
         return self.masks[guard]
@@ -328,8 +328,12 @@ class _Scheduler:
         if not progress.ranked:
             if not all(self.can_rank(guard, axes) for _, guard, axes in shapes):
                 return False
-            for _, guard, axes in shapes:
-                self.rank(item.tensor, guard, axes)
+            kinds = {self.rank_of(guard, axes) for _, guard, axes in shapes}
+            if len(kinds) == 1:
+                self.rank(item.tensor, item.present, shapes[0][2], shapes[0][1])
+            else:
+                for _, guard, axes in shapes:
+                    self.rank(item.tensor, guard, axes, guard)
             progress.ranked = True
         if not progress.placed:
             if not self.place(item):
@@ -366,7 +370,10 @@ class _Scheduler:
     def can_rank(self, guard: Guard, axes: Axes) -> bool:
         return self.open_splice(guard, axes)[1]
 
-    def rank(self, tensor: Tensor, guard: Guard, axes: Axes) -> None:
+    def rank_of(
+        self, guard: Guard, axes: Axes
+    ) -> tuple[str | None, tuple[Expr, ...], int, Mode]:
+        """What the rank of a shape is: open splice, known splices, number of axes, mode."""
         name, _ = self.open_splice(guard, axes)
         splices = tuple(
             item.expr
@@ -374,7 +381,11 @@ class _Scheduler:
             if isinstance(item, Splice) and item.expr != (None if name is None else Name(name))
         )
         count = sum(isinstance(item, Axis) for item in axes.items)
-        mode = Mode.CHECK if name is None else self.mode(name, guard)
+        return name, splices, count, Mode.CHECK if name is None else self.mode(name, guard)
+
+    def rank(self, tensor: Tensor, guard: Guard, axes: Axes, inner: Guard) -> None:
+        """One rank check under `guard`; `inner` selects the shape that it is read from."""
+        name, splices, count, mode = self.rank_of(inner, axes)
         shown = self.shown(guard)
         self.steps.append(
             RankStep(
@@ -461,24 +472,25 @@ class _Scheduler:
         self, tensor: Tensor, guard: Guard, axes: Axes, position: int, expr: Expr
     ) -> bool:
         shown = self.shown(guard)
-        before = _place(axes, position, back=False)
-        after = _place(axes, position, back=True)
+        alone = len(axes.items) == 1
         if self.ready(expr, guard):
             # A run of known length needs only one of its ends.
             place = self.place_of(guard, axes, position)
             if place is None:
                 return False
             early = self.of_tensor(tensor, shown, expr, *place.splices)
-            ends = (None, place) if place.back else (place, None)
+            before, after = (None, place) if place.back else (place, None)
             self.steps.append(
-                SpliceStep(tensor.name, *ends, expr, None, Mode.CHECK, shown, early)
+                SpliceStep(tensor.name, before, after, expr, None, Mode.CHECK, shown, early, alone)
             )
             return True
         assert isinstance(expr, Name)
-        early = self.of_tensor(tensor, shown, *before.splices, *after.splices)
+        first = _place(axes, position, back=False)
+        last = _place(axes, position, back=True)
+        early = self.of_tensor(tensor, shown, *first.splices, *last.splices)
         mode = self.mode(expr.id, guard)
         self.steps.append(
-            SpliceStep(tensor.name, before, after, expr, expr.id, mode, shown, early)
+            SpliceStep(tensor.name, first, last, expr, expr.id, mode, shown, early, alone)
         )
         self.bind(expr.id, guard, early)
         return True

@@ -177,7 +177,7 @@ class SpliceStep:
     """A run of axes: bound to a Shape index, or compared with a sequence.
 
     `before` is the place of its first axis and `after` that of its last; one of them is None where
-    the length of `expr` gives it.
+    the length of `expr` gives it. `alone`: the run is the whole shape.
     """
 
     tensor: str
@@ -188,6 +188,7 @@ class SpliceStep:
     mode: Mode
     guard: Expr | None
     construction: bool
+    alone: bool = False
 
     def __str__(self) -> str:
         ends = f"{self.before or ''}:{self.after or ''}"

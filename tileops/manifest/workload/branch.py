@@ -47,9 +47,13 @@ class Branch:
     def names_of(self, expr: Expr) -> frozenset[str]:
         """The names that an expression reads, lets replaced by what they read."""
         found: set[str] = set()
-        for name in names_in(expr):
-            found |= self.names_of(self.lets[name]) if name in self.lets else {name}
-        return frozenset(found)
+        pending = [*names_in(expr)]
+        while pending:
+            name = pending.pop()
+            if name not in found:
+                found.add(name)
+                pending += names_in(self.lets[name]) if name in self.lets else ()
+        return frozenset(found - self.lets.keys())
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tileops.diagnostics.text import shorten
 from tileops.manifest.language.arrays import Values
 from tileops.manifest.language.evaluate import evaluate
 from tileops.manifest.language.generators import seed_of
@@ -19,6 +20,7 @@ from tileops.manifest.signature.affine import solutions
 from tileops.manifest.signature.interpret import CallRejected, TensorMeta, interpret, show
 from tileops.manifest.workload.branch import is_tensor_argument
 from tileops.manifest.workload.case import WORKLOAD_SEED, Case, CaseFails, Instance
+from tileops.manifest.workload.contents import broken_requirements, requirement_sentence
 from tileops.manifest.workload.declaration import declaration_of
 
 
@@ -40,7 +42,9 @@ def instantiate(case: Case) -> Instance:
         given = solver.env[name]
         if inferred is not None and inferred != given:
             raise CaseFails(
-                f"the call must infer {name} = {show(given)} back, got {show(inferred)}", name
+                f"the call must infer {name} = {shorten(show(given))} back,"
+                f" got {shorten(show(inferred))}",
+                name,
             )
     solver.add_lets()
     return Instance(case, inputs, types.outputs, types.indices, solver.env)
@@ -107,7 +111,7 @@ class Solver:
         """Solves open indices of a generated tensor's shape from the generator's result."""
         generation = self.case.workload.metadata[tensor].generation
         try:
-            sizes = generation.generator.shape(*self.arguments(tensor))
+            sizes = generation.generator.sizes(self.arguments(tensor))
         except DomainError as error:
             raise CaseFails(f"values of {tensor} {generation}: {error}", tensor) from None
         axes = self.branch.shapes[tensor]
@@ -195,50 +199,21 @@ def generate(
 def check_requirements(instance: Instance, values: Mapping[str, Values]) -> None:
     """Holds generated contents to their `requires`. Raises `CaseFails`."""
     for name, at in unmet(instance, values):
-        case = instance.case
-        requirement = case.workload.metadata[name].requirements[at]
-        known = ", ".join(
-            f"{key}={show(instance.env[key])}"
-            for key in sorted(frozenset().union(*map(names_in, requirement.arguments)))
-            if key in instance.env
-        )
-        ending = f" ({known})" if known else ""
+        workload = instance.case.workload
         raise CaseFails(
-            f"{name} must satisfy {requirement}, got {values[name]}{ending}",
+            requirement_sentence(workload, name, at, instance.env, values),
             name,
-            requirement.text.span,
+            workload.metadata[name].requirements[at].text.span,
         )
 
 
 def unmet(instance: Instance, values: Mapping[str, Values]) -> list[tuple[str, int]]:
-    """The requirements, by tensor and place, that the contents break."""
+    """The requirements, by tensor and place, that the contents break. Raises `CaseFails`."""
     case = instance.case
-    result = []
-    for name, calls in case.branch.required.items():
-        for at, arguments in enumerate(calls):
-            others = [
-                str(item) for item in arguments if is_tensor_argument(item, case.workload.metadata)
-            ]
-            if name not in values or any(other not in values for other in others):
-                continue
-            given = [required_argument(item, instance, values) for item in arguments]
-            if (
-                not case.workload.metadata[name]
-                .requirements[at]
-                .predicate.holds(values[name], given)
-            ):
-                result.append((name, at))
-    return result
-
-
-def required_argument(item: Expr, instance: Instance, values: Mapping[str, Values]) -> Any:
-    """The value of a predicate's argument: contents, or an evaluated expression."""
-    if is_tensor_argument(item, instance.case.workload.metadata):
-        return values[str(item)]
     try:
-        return evaluate(item, instance.env)
+        return list(broken_requirements(case.workload, case.branch, instance.env, values))
     except DomainError as error:
-        raise CaseFails(f"requires argument {item}: {error}") from None
+        raise CaseFails(f"requires: {error}") from None
 
 
 def _elements(meta: TensorMeta) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tileops.manifest.adt import ADTValue
-from tileops.manifest.roofline import CostFunction, price
+from tileops.manifest.roofline import Cost, CostFunction, price
 from tileops.manifest.signature.model import Signature
 from tileops.manifest.signature.steps import Plan
 from tileops.manifest.workload.case import Case, CaseFails, Instance
@@ -20,14 +20,15 @@ from tileops.manifest.workload.instantiate import generate, instantiate
 Resolve = Callable[[str], CostFunction | None]
 
 
-def record(instance: Instance, resolve: Resolve) -> dict[str, Any]:
+def record(instance: Instance, cost: Cost | None) -> dict[str, Any]:
     """One case as plain data: op, case, params, inputs, outputs, flops, bytes.
 
-    Absent tensors are left out; construction-time tensors stand among the inputs.
+    Absent tensors are left out; construction-time tensors stand among the inputs. Without a cost,
+    flops and bytes are None.
     """
     inputs = {n: [list(m.shape), m.dtype] for n, m in instance.inputs.items() if m is not None}
     outputs = {n: [list(s[0]), s[1]] for n, s in instance.outputs.items() if s is not None}
-    flops, bytes_ = cost(instance, resolve) or (None, None)
+    flops, bytes_ = cost or (None, None)
     return {
         "op": instance.case.signature.op,
         "case": instance.case.id,
@@ -39,7 +40,7 @@ def record(instance: Instance, resolve: Resolve) -> dict[str, Any]:
     }
 
 
-def cost(instance: Instance, resolve: Resolve) -> tuple[int, int] | None:
+def cost_of(instance: Instance, resolve: Resolve) -> Cost | None:
     """What the entry's cost model says of a case; None without one that can be asked.
 
     Raises `RooflineError`, and `CaseFails` where contents that a function reads cannot be made.
@@ -80,9 +81,9 @@ def jsonable(value: Any) -> Any:
 HEADER = ("op", "case", "inputs", "outputs", "flops", "bytes")
 
 
-def summary(instance: Instance, resolve: Resolve) -> tuple[str, ...]:
+def summary(instance: Instance, cost: Cost | None) -> tuple[str, ...]:
     """One case as a line of a table."""
-    flops, bytes_ = cost(instance, resolve) or (None, None)
+    flops, bytes_ = cost or (None, None)
     inputs = [f"{n} {_type(m.shape, m.dtype)}" for n, m in instance.inputs.items() if m]
     outputs = [f"{n} {_type(*spec)}" for n, spec in instance.outputs.items() if spec]
     return (

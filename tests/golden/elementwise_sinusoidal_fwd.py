@@ -1,0 +1,15 @@
+# SinusoidalFwdOp
+
+
+def infer(seq_len, d_model, out_dtype, device):
+    _device = device
+    _out_dtype = _G_dtype_names.get(out_dtype)
+    if _out_dtype not in ('float16', 'bfloat16', 'float32'):
+        _G_reject(locals())
+    _c = seq_len >= 0
+    if _c is not True:
+        _G_require(_c, locals())
+    _c = d_model >= 0
+    if _c is not True:
+        _G_require(_c, locals())
+    return _device, (((seq_len, d_model), _G_dtypes[_out_dtype]),), ()
