@@ -120,7 +120,11 @@ def _plain(value: Any) -> Any:
 def _argument(item: Argument, signature: Signature, values: Mapping[str, Any]) -> Any:
     value = values.get(item.param or item.name)
     if isinstance(value, ADTValue):
-        return value.kind if item.name == item.param else value.fields.get(item.name[len(item.param) + 1 :])
+        return (
+            value.kind
+            if item.name == item.param
+            else value.fields.get(item.name[len(item.param) + 1 :])
+        )
     if item.name != item.param and item.param:
         return None
     if item.type.rstrip("?") == "ScalarType" and isinstance(value, str):

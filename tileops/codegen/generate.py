@@ -20,9 +20,7 @@ from tileops.manifest.signature.steps import Plan
 def generate_header(signature: Signature) -> Header:
     """What registration needs. Raises `Unschematic` where no operator schema fits."""
     arguments = arguments_of(signature)
-    return header_of(
-        signature, arguments, effect_branches(signature, discriminants_of(signature))
-    )
+    return header_of(signature, arguments, effect_branches(signature, discriminants_of(signature)))
 
 
 def generate(signature: Signature, plan: Plan) -> Operator:

@@ -110,9 +110,7 @@ def infer_text(
     return InferText(source, indices, ctx.prefix)
 
 
-def context_of(
-    signature: Signature, plan: Plan, arguments: tuple[Argument, ...]
-) -> Context:
+def context_of(signature: Signature, plan: Plan, arguments: tuple[Argument, ...]) -> Context:
     """The state that the emitters of one entry share."""
     names = {argument.name: argument for argument in arguments}
     prefix = free_prefix(signature, names)

@@ -194,9 +194,7 @@ class Lowering:
             return str(bool(good))
         return f"({local} in {self.dtype_set(good)})"
 
-    def dtype_condition(
-        self, node: Compare
-    ) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
+    def dtype_condition(self, node: Compare) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
         index, *others = sorted(names_in(node)) or [""]
         if others or index not in self.dtypes or index in self.names:
             return None

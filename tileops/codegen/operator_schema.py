@@ -198,9 +198,7 @@ def arguments_of(signature: Signature) -> tuple[Argument, ...]:
     if signature.buffer is not None:
         result.append(Argument("out", Role.OUT, "Tensor?", "None", "None", True))
     result += [_tensor(tensor, Role.INPUT, True) for tensor in inputs if tensor.kw_only]
-    result += [
-        _tensor(tensor, Role.CONSTRUCTION_TENSOR, True) for tensor in signature.construction
-    ]
+    result += [_tensor(tensor, Role.CONSTRUCTION_TENSOR, True) for tensor in signature.construction]
     for param in signature.params:
         result += _param_arguments(param, signature)
     takes_device = any(param.name == "device" for param in signature.params)
@@ -290,9 +288,7 @@ def overload(
             # A schema has no default before an argument without one.
             default = None
         parts.append(f"{type_} {item.name}" + ("" if default is None else f"={default}"))
-    returns = [
-        "Tensor?" if name in branch.nullable else "Tensor" for name in branch.returns
-    ]
+    returns = ["Tensor?" if name in branch.nullable else "Tensor" for name in branch.returns]
     result = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
     suffix = "" if branch.name == "default" else f".{branch.name}"
     written = (*branch.written, *(("out",) if branch.out else ()))

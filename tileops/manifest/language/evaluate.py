@@ -120,9 +120,7 @@ def _compare(node: Compare, env: Env) -> Any:
     values = [evaluate(node.first, env), *(evaluate(item, env) for item in node.rest)]
     result: Any = True
     for at, op in enumerate(node.ops):
-        result = symbolic.conjunction(
-            result, partial(compare, op, values[at], values[at + 1])
-        )
+        result = symbolic.conjunction(result, partial(compare, op, values[at], values[at + 1]))
     return result
 
 

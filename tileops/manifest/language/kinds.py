@@ -238,7 +238,7 @@ def join(a: Kind, b: Kind) -> Kind | None:
         case (MaybeKind(item=item), other) | (other, MaybeKind(item=item)):
             inner = join(item, other)
             return None if inner is None else MaybeKind(inner)
-        case (SeqKind() | ShapeKind()), (SeqKind() | ShapeKind()):
+        case ((SeqKind() | ShapeKind()), (SeqKind() | ShapeKind())):
             inner = join(item_kind(a), item_kind(b))
             return None if inner is None else SeqKind(inner)
     return None

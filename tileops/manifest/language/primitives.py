@@ -103,9 +103,7 @@ def normalized_axis(axis: int, rank: int) -> int:
         raise DomainError(f"an axis must be an integer, got {axis!r}")
     bound = max(rank, 1)
     if not -bound <= axis < bound:
-        raise DomainError(
-            f"axis must lie in [{-bound}, {bound - 1}] for rank {rank}, got {axis}"
-        )
+        raise DomainError(f"axis must lie in [{-bound}, {bound - 1}] for rank {rank}, got {axis}")
     return axis % bound
 
 
@@ -243,8 +241,10 @@ def mhc_expansion(q: Int) -> Int:
 def adt_field(value: Any, name: str) -> Any:
     """A field of an ADT value or of the Python object it stands for; enums give their value."""
     item = getattr(value, name)
-    return item if isinstance(item, int | str) and type(item) in (int, str, bool) else getattr(
-        item, "value", item
+    return (
+        item
+        if isinstance(item, int | str) and type(item) in (int, str, bool)
+        else getattr(item, "value", item)
     )
 
 
@@ -376,9 +376,7 @@ def _dtype_values(kind: Kind) -> tuple[str | None, ...]:
 _LAYOUT = ADTKind("*", ())
 _AXIS_VALUES = UnionKind((INT, SEQ_MAYBE_INT, NONE))
 _EMPTY = EnumKind(("full", "noop", "reject"))
-_WINDOW = tuple(
-    Formal(name, INT) for name in ("length", "kernel", "stride", "padding", "dilation")
-)
+_WINDOW = tuple(Formal(name, INT) for name in ("length", "kernel", "stride", "padding", "dilation"))
 _SEQ = SeqKind(UnionKind((MAYBE_INT, BOOL)))
 
 

@@ -80,9 +80,7 @@ def _non_negative(expr: Expr, single: bool) -> Expr:
     return Call("all", (Comprehension(item, "_n", expr),))
 
 
-def _may_be_negative(
-    expr: Expr, single: bool, guard: Expr | None, signature: Signature
-) -> bool:
+def _may_be_negative(expr: Expr, single: bool, guard: Expr | None, signature: Signature) -> bool:
     fields = {name: adt.fields for name, adt in signature.adts.items()}
     scope = Scope(dict(signature.kinds), fields)
     parts = guard.items if isinstance(guard, BoolOp) and guard.op == "and" else (guard,)

@@ -49,8 +49,9 @@ class TensorItem:
 
     def reads(self) -> Iterator[tuple[Expr, Guard]]:
         """Every expression of the tensor with the guard under which it matters."""
-        yield self.tensor.dtype, self.present if self.tensor.role is not Role.OUTPUT else (
-            self.tensor.presence
+        yield (
+            self.tensor.dtype,
+            self.present if self.tensor.role is not Role.OUTPUT else (self.tensor.presence),
         )
         for guard, axes in self.shapes:
             for item in axes.items:
@@ -370,9 +371,7 @@ class _Scheduler:
     def can_rank(self, guard: Guard, axes: Axes) -> bool:
         return self.open_splice(guard, axes)[1]
 
-    def rank_of(
-        self, guard: Guard, axes: Axes
-    ) -> tuple[str | None, tuple[Expr, ...], int, Mode]:
+    def rank_of(self, guard: Guard, axes: Axes) -> tuple[str | None, tuple[Expr, ...], int, Mode]:
         """What the rank of a shape is: open splice, known splices, number of axes, mode."""
         name, _ = self.open_splice(guard, axes)
         splices = tuple(
@@ -389,7 +388,13 @@ class _Scheduler:
         shown = self.shown(guard)
         self.steps.append(
             RankStep(
-                tensor.name, count, splices, name, mode, shown, self.of_tensor(tensor, shown, *splices)
+                tensor.name,
+                count,
+                splices,
+                name,
+                mode,
+                shown,
+                self.of_tensor(tensor, shown, *splices),
             )
         )
 
@@ -444,9 +449,7 @@ class _Scheduler:
                 return True
         return False
 
-    def solve(
-        self, tensor: Tensor, guard: Guard, place: Place, expr: Expr, found: Affine
-    ) -> None:
+    def solve(self, tensor: Tensor, guard: Guard, place: Place, expr: Expr, found: Affine) -> None:
         shown = self.shown(guard)
         early = self.of_tensor(tensor, shown, found.offset, *place.splices)
         mode = self.mode(found.index, guard)
@@ -468,9 +471,7 @@ class _Scheduler:
                 return place
         return None
 
-    def splice(
-        self, tensor: Tensor, guard: Guard, axes: Axes, position: int, expr: Expr
-    ) -> bool:
+    def splice(self, tensor: Tensor, guard: Guard, axes: Axes, position: int, expr: Expr) -> bool:
         shown = self.shown(guard)
         alone = len(axes.items) == 1
         if self.ready(expr, guard):
