@@ -1,7 +1,7 @@
 """Kinds of expressions, with the narrowing that guards bring.
 
 In: a tree and a `Scope` (what each name is). Out: the kind of the expression, or `ExprError` with
-the offset of the part that does not fit. Kinds follow table 4; guards narrow in the arm they select.
+the offset of the part that does not fit. Kinds follow table 4; guards narrow in their arm.
 """
 
 from __future__ import annotations
@@ -466,7 +466,7 @@ def bind_arguments(node: Call, primitive: Primitive) -> list[tuple[Formal, Expr 
         bound.append((formal, value))
     if keywords:
         raise ExprError(
-            f"{node.function} must be given arguments of its own, got {', '.join(sorted(keywords))}",
+            f"{node.function} must be given its own arguments, got {', '.join(sorted(keywords))}",
             node.at,
             fault="function",
         )

@@ -74,7 +74,7 @@ def choose(condition: Any, then: Any, otherwise: Any) -> Any:
 
 
 def conditional(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """`then() if condition else otherwise()`; only one arm runs unless the condition is symbolic."""
+    """`then() if condition else otherwise()`; one arm runs unless the condition is symbolic."""
     if condition is True:
         return then()
     if condition is False:

@@ -355,7 +355,8 @@ class Checker:
                     codes.CYCLE,
                     text.span,
                     name,
-                    f"the presence of {name} must not depend on itself, got a circle through {others}",
+                    f"the presence of {name} must not depend on itself,"
+                    f" got a circle through {others}",
                 )
         return {
             name: Present(name) if name in circular else item for name, item in presences.items()
@@ -415,7 +416,8 @@ class Checker:
                     codes.NO_TORCH_DTYPE,
                     text.span,
                     path,
-                    f"{text.text} should have a torch dtype, it has none and the operator is skipped",
+                    f"{text.text} should have a torch dtype, it has none:"
+                    " the operator is skipped",
                 )
             return Literal(text.text)
         found = self.expression(text, path, self.scope())
@@ -560,7 +562,7 @@ class Checker:
                 codes.MISPLACED,
                 device.text.span,
                 "signature.params.device",
-                "device must not be a parameter of an op with call-time tensors, whose device is theirs",
+                "device must not be a parameter of an op with call-time tensors, got both",
             )
 
 

@@ -86,7 +86,7 @@ class Instance:
 class CaseFails(ValueError):
     """A case breaks a rule of its signature; one sentence.
 
-    `field` names what failed, and `declared` is the declaration that says so, where these are known.
+    `field` names what failed, `declared` is the declaration that says so, where these are known.
     """
 
     def __init__(self, sentence: str, field: str = "", declared: Span | None = None) -> None:

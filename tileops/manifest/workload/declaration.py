@@ -1,7 +1,7 @@
 """The declaration behind a check: what a finding about a row points to besides the row.
 
-In: a signature, and the step that refused a call or the name that a failure is about. Out: a place in
-the entry, or None where nothing of it is to be shown.
+In: a signature, and the step that refused a call or the name that a failure is about. Out: a place
+in the entry, or None where nothing of it is to be shown.
 """
 
 from __future__ import annotations
