@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 from typing import Any
 
@@ -74,11 +75,9 @@ def kernels(subject: Subject) -> None:
     if found is None:
         return
     for name, kernel in found.kernel_types.items():
-        module = kernel.path.partition(":")[0]
-        if importlib.util.find_spec(module) is None:
-            subject.report(
-                codes.BAD_STAGE, f"kernel {name} must name a launcher, {module} does not exist"
-            )
+        fault = _launcher_fault(kernel.path)
+        if fault:
+            subject.report(codes.BAD_STAGE, f"kernel {name} must name a launcher, {fault}")
     composition = subject.entry.composition
     if composition is None:
         return
@@ -95,6 +94,22 @@ def kernels(subject: Subject) -> None:
                 span=composition.span,
                 field="composition.stages",
             )
+
+
+def _launcher_fault(path: str) -> str:
+    """Why there is no launcher at "package.module:function"; the module is read, not imported,
+    since kernel files import triton."""
+    module, _, function = path.partition(":")
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or spec.origin is None:
+        return f"{module} does not exist"
+    with open(spec.origin, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return "" if function in names else f"{module} has no function {function or 'named'}"
 
 
 RULES = (
