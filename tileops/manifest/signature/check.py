@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tileops.diagnostics import codes
-from tileops.diagnostics.model import Code, Findings, Span
+from tileops.diagnostics.model import Code, Findings, Label, Span
 from tileops.manifest.adt import ADT
 from tileops.manifest.dtypes import DTYPES
 from tileops.manifest.entry import Entry, ParamDecl, TensorDecl, Text
@@ -133,8 +133,18 @@ class Checker:
 
     # --- reporting ----------------------------------------------------------------------------
 
-    def report(self, code: Code, span: Span, path: str, message: str, help: str = "") -> None:
-        self.findings.add(code, span, message, op=self.entry.op, field=path, help=help)
+    def report(
+        self,
+        code: Code,
+        span: Span,
+        path: str,
+        message: str,
+        help: str = "",
+        labels: tuple[Label, ...] = (),
+    ) -> None:
+        self.findings.add(
+            code, span, message, op=self.entry.op, field=path, help=help, labels=labels
+        )
 
     def report_text(self, error: ExprError, text: Text, path: str) -> None:
         self.report(

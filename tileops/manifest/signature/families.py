@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tileops.diagnostics import codes
+from tileops.diagnostics.model import Label
 from tileops.manifest.adt import ADT, ADTValue
 from tileops.manifest.entry import CaseDecl, FamilyDecl
 from tileops.manifest.language.infer import infer
@@ -294,6 +295,7 @@ class _Reader:
                         f"{self.path}.cases",
                         f"{family.name}: cases must be disjoint, {_show(values)} is taken by case"
                         f" {first + 1} as well",
+                        labels=(Label(self.decl.cases[first].when.span, "taken here first"),),
                     )
 
 

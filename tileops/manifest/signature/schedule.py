@@ -450,6 +450,10 @@ def _use(item: Item, expr: Expr, name: str) -> tuple[Span, str]:
     assert decl.shape is not None
     if isinstance(item.tensor.shape, Axes):
         return decl.shape.place(_offset(expr, name), len(name)), f"{path}.shape"
+    # Of a type family it is the argument that the author writes.
+    for argument in item.tensor.shape.args:
+        if name in names_in(argument):
+            return decl.shape.place(_offset(argument, name), len(name)), f"{path}.shape"
     return decl.shape.span, f"{path}.shape"
 
 
