@@ -18,7 +18,6 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileops.codegen.model import Argument, Operator, Role
-from tileops.manifest.adt import ADTValue
 from tileops.manifest.language.kinds import DimKind
 from tileops.manifest.language.syntax import Axes, Axis
 from tileops.manifest.signature.interpret import TensorMeta
@@ -269,15 +268,7 @@ def arguments_of(operator: Operator, case: RowCase, tensors: dict[str, Any]) -> 
 
 
 def _argument(argument: Argument, case: RowCase) -> Any:
-    value = case.params[argument.param]
-    if isinstance(value, ADTValue):
-        if argument.name == argument.param:
-            return value.kind
-        field = argument.name.removeprefix(f"{argument.param}_")
-        value = dict(value.fields).get(field)
-    elif value is None and argument.name != argument.param:
-        return None
-    return _torch_value(argument, value)
+    return _torch_value(argument, argument.part_of(case.params[argument.param]))
 
 
 def _torch_value(argument: Argument, value: Any) -> Any:
