@@ -1,7 +1,7 @@
-"""Values of every implemented entry on the CPU: each row, shrunk, against its reference in float64.
+"""Values of every implemented entry: each row, shrunk on the CPU and at full size on a GPU.
 
-The reference is the oracle because the family tests hold it to torch's own functions; here it is
-given float64 tensors, and the operator's results must be that up to rounding.
+The reference in float64 is the oracle because the family tests hold it to torch's own functions;
+an operator's results must be that up to rounding.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import tileops
+from tests.devices import gpu
 from tileops.testing.cases import Case, Row, rows
 from tileops.testing.tolerance import assert_close
 
@@ -51,9 +52,31 @@ def reduction_length(case: Case) -> int:
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_values_against_float64(row):
     case = row.tensors("cpu", max_elements=SIZE)
-    results = case()
+    compare(case, case(), reference(row, case))
+
+
+@gpu
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_values_at_full_size(row):
+    case = row.tensors("cuda")
+    poison_memory()
+    with tileops.record_implementations() as served:
+        results = case()
+    (call,) = served
+    # Where the reference serves on CUDA, every kernel has said why.
+    kernels = row.bound.op_class.kernel_types
+    assert call.implementation in kernels or len(call.declined) == len(kernels)
+    compare(case, results, reference(row, case))
+
+
+def poison_memory() -> None:
+    """Leaves NaNs in what the allocator hands out next, so that an unwritten element shows."""
+    block = torch.full((2**28,), float("nan"), device="cuda")
+    del block
+
+
+def compare(case: Case, results, expected: tuple[torch.Tensor | None, ...]) -> None:
     results = results if isinstance(results, tuple) else (results,)
-    expected = reference(row, case)
     assert len(results) == len(expected)
     for result, wanted in zip(results, expected, strict=True):
         assert (result is None) == (wanted is None)
