@@ -10,6 +10,7 @@ from tileops.runtime.op import Op
 from tileops.runtime.registry import Registry
 from tileops.testing import CheckFailed, cases, check
 from tileops.testing.cases import rows
+from tileops.testing.compiled import check_inductor, check_opcheck, check_unbacked
 
 SPELLINGS = [
     RMSNormFwdOp,
@@ -104,6 +105,29 @@ def test_the_out_variant_passes_the_buffer():
 def test_a_writing_row_gets_its_overload():
     overloads = {row.overload for row in rows("BatchNormFwdOp")}
     assert overloads == {"default", "writes_running_mean_running_var"}
+
+
+def test_variances_and_scales_are_not_negative():
+    case = next(cases("BatchNormFwdOp", max_elements=512))
+    assert (case.inputs["running_var"] >= 0).all()
+    assert (case.inputs["input"] < 0).any()
+
+
+@pytest.mark.parametrize("op", ["ReLUFwdOp", "BatchNormFwdOp"])
+def test_checks_of_calls_that_write(op):
+    from tests.runtime.test_generated import REGISTRY
+
+    found = rows(op, registry=REGISTRY)
+    # The reference of that test takes single precision only where it normalises.
+    fits = [row for row in found if op == "ReLUFwdOp" or "float32" in row.id]
+    chosen = {row.overload: row for row in fits}
+    assert len(chosen) == 2
+    for row in chosen.values():
+        call = row.tensors("cpu", max_elements=256).call
+        check_opcheck(call)
+        check_inductor(call)
+        check_unbacked(call)
+        assert bool(call.written) == (row.overload != "default")
 
 
 @pytest.fixture(scope="module")

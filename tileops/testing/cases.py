@@ -38,6 +38,9 @@ __all__ = ["Case", "Row", "bound_of", "cases", "rows"]
 
 Kind = Literal["real", "fake", "meta"]
 
+#: Tensors whose names hold one of these get no negative values.
+_NOT_NEGATIVE = ("var", "std", "scale")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
@@ -253,7 +256,10 @@ def _tensor(
     if device.type == "meta":
         return torch.empty(meta.shape, dtype=dtype, device=device)
     seed = zlib.crc32(f"{row.op} {row.id} {name}".encode())
-    return random_tensor(meta.shape, dtype, device, seed)
+    tensor = random_tensor(meta.shape, dtype, device, seed)
+    # A variance or a scale below zero would make NaNs of everything.
+    spread = dtype.is_floating_point and any(word in name for word in _NOT_NEGATIVE)
+    return tensor.to(torch.float32).abs_().to(dtype) if spread else tensor
 
 
 def arguments_of(operator: Operator, case: RowCase, tensors: dict[str, Any]) -> dict[str, Any]:
