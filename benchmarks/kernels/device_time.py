@@ -20,6 +20,11 @@ MOST_SETS = 32
 CALLS = 16
 
 
+def device() -> str:
+    """The current CUDA device by its index, as tensors name theirs."""
+    return f"cuda:{torch.cuda.current_device()}"
+
+
 def sets_for(size: int) -> int:
     """How many sets of tensors, of `size` bytes each, one graph rotates over."""
     return max(1, min(MOST_SETS, -(-ROTATION_BYTES // max(size, 1))))

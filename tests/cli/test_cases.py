@@ -86,7 +86,10 @@ def test_a_function_that_can_be_imported_prices_the_cases_of_an_implemented_entr
     code = "def price(call):\n    return call.indices['M'], call.tensors['x'].bytes\n"
     (spec / "nowhere_at_all.py").write_text(code)
     monkeypatch.syspath_prepend(str(spec))
-    assert main(["cases", "--spec", str(spec), "--op", "AFwdOp", "--format", "json"]) == 0
+    command = ["cases", "--spec", str(spec), "--op", "AFwdOp", "--format", "json"]
+    assert main(command) == 0
+    assert {item["flops"] for item in lines(capsys)} == {None}
+    assert main([*command, "--import"]) == 0
     assert [(item["flops"], item["bytes"]) for item in lines(capsys)] == [(4, 16), (4, 8), (5, 10)]
 
 

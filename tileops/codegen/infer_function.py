@@ -1,9 +1,9 @@
 """Plan -> the text of `infer`: straight-line checks that return device, output types and indices.
 
 The planner decided the order; the emitters beside this file only spell it. Every name that is not
-the manifest's begins with a prefix that no manifest name has. A failed check calls `reject` with the
-local names, and the interpreter says the sentence. Where an entry has several overloads, `overload`
-names the one that a call belongs to.
+the manifest's begins with a prefix that no manifest name has. A failed check calls `reject` with
+the local names, and the interpreter says the sentence. Where an entry has several overloads,
+`overload` names the one that a call belongs to.
 """
 
 from __future__ import annotations
@@ -110,9 +110,7 @@ def infer_text(
     return InferText(source, indices, ctx.prefix)
 
 
-def context_of(
-    signature: Signature, plan: Plan, arguments: tuple[Argument, ...]
-) -> Context:
+def context_of(signature: Signature, plan: Plan, arguments: tuple[Argument, ...]) -> Context:
     """The state that the emitters of one entry share."""
     names = {argument.name: argument for argument in arguments}
     prefix = free_prefix(signature, names)

@@ -198,9 +198,7 @@ def arguments_of(signature: Signature) -> tuple[Argument, ...]:
     if signature.buffer is not None:
         result.append(Argument("out", Role.OUT, "Tensor?", "None", "None", True))
     result += [_tensor(tensor, Role.INPUT, True) for tensor in inputs if tensor.kw_only]
-    result += [
-        _tensor(tensor, Role.CONSTRUCTION_TENSOR, True) for tensor in signature.construction
-    ]
+    result += [_tensor(tensor, Role.CONSTRUCTION_TENSOR, True) for tensor in signature.construction]
     for param in signature.params:
         result += _param_arguments(param, signature)
     takes_device = any(param.name == "device" for param in signature.params)
@@ -221,6 +219,13 @@ def _param_arguments(param: Param, signature: Signature) -> Iterator[Argument]:
     if isinstance(kind, ADTKind):
         yield from _adt_arguments(param, kind, signature)
         return
+    if is_object(param):
+        return
+    if is_word_union(param):
+        plain, word = _union_arguments(param, signature)
+        yield plain
+        yield word
+        return
     type_ = schema_type(param, signature)
     role = Role.DEVICE if param.name == "device" and type_ == "Device?" else Role.PARAM
     if param.default is MISSING:
@@ -228,6 +233,54 @@ def _param_arguments(param: Param, signature: Signature) -> Iterator[Argument]:
         return
     text, python = schema_default(param.default, type_)
     yield Argument(param.name, role, type_, text, python, True, param.name)
+
+
+def is_object(param: Param) -> bool:
+    """A parameter that may hold an object: the operator leaves it out and has its default."""
+    known = (*_WORDS, "None")
+    members = alternatives(param.type)
+    opaque = any(isinstance(item, WordType) and item.word not in known for item in members)
+    return opaque and param.default is not MISSING
+
+
+def is_word_union(param: Param) -> bool:
+    """A type like `int | tuple[int, int] | 'same'`: one argument cannot carry all of it."""
+    members = [item for item in alternatives(param.type) if item != WordType("None")]
+    literals = [item for item in members if isinstance(item, LiteralType)]
+    return 0 < len(literals) < len(members) and WordType("str") not in members
+
+
+def word_argument(param: Param, signature: Signature) -> str:
+    """The argument that carries the literals of such a union."""
+    taken = {item.name for item in (*signature.params, *signature.tensors)}
+    name = f"{param.name}_name"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _union_arguments(param: Param, signature: Signature) -> tuple[Argument, Argument]:
+    """Both absent means the default."""
+    members = [
+        item
+        for item in alternatives(param.type)
+        if item != WordType("None") and not isinstance(item, LiteralType)
+    ]
+    base = _base_type([_member_type(item) for item in members], param, signature)
+    if base is None:
+        raise Unschematic(f"{param.name} has type {param.type}, which no operator schema carries")
+    word = word_argument(param, signature)
+    return (
+        Argument(
+            param.name, Role.PARAM, f"{base}?", "None", "None", True, param.name, "plain"
+        ),
+        Argument(word, Role.PARAM, "str?", "None", "None", True, param.name, "word"),
+    )
+
+
+def left_out(signature: Signature) -> tuple[Param, ...]:
+    """The parameters that only the class takes."""
+    return tuple(param for param in signature.params if is_object(param))
 
 
 def _adt_arguments(param: Param, kind: ADTKind, signature: Signature) -> Iterator[Argument]:
@@ -246,6 +299,7 @@ def _adt_arguments(param: Param, kind: ADTKind, signature: Signature) -> Iterato
         None if text is None else text.replace('"', "'"),
         True,
         param.name,
+        ".kind",
     )
     fields: dict[str, Kind] = {}
     for constructor in adt.constructors:
@@ -255,7 +309,14 @@ def _adt_arguments(param: Param, kind: ADTKind, signature: Signature) -> Iterato
         type_ = {DimKind: "SymInt?", IntKind: "SymInt?", BoolKind: "bool?", EnumKind: "str?"}
         shown, python = schema_default(value, type_[type(field)])
         yield Argument(
-            f"{param.name}_{name}", Role.PARAM, type_[type(field)], shown, python, True, param.name
+            f"{param.name}_{name}",
+            Role.PARAM,
+            type_[type(field)],
+            shown,
+            python,
+            True,
+            param.name,
+            f".{name}",
         )
 
 
@@ -290,9 +351,7 @@ def overload(
             # A schema has no default before an argument without one.
             default = None
         parts.append(f"{type_} {item.name}" + ("" if default is None else f"={default}"))
-    returns = [
-        "Tensor?" if name in branch.nullable else "Tensor" for name in branch.returns
-    ]
+    returns = ["Tensor?" if name in branch.nullable else "Tensor" for name in branch.returns]
     result = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
     suffix = "" if branch.name == "default" else f".{branch.name}"
     written = (*branch.written, *(("out",) if branch.out else ()))
@@ -423,6 +482,9 @@ __all__ = [
     "arguments_of",
     "header_of",
     "infer_argument_names",
+    "is_object",
+    "is_word_union",
+    "left_out",
     "outputs_of",
     "parameters_of",
     "schema_type",

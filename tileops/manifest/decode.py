@@ -211,9 +211,7 @@ class _Decoder:
     def device(self, node: Node | None, path: str) -> bool:
         text = self.text(node, path)
         if text is not None and text.text != "cpu":
-            self.report(
-                codes.WRONG_TYPE, text.span, path, f"{path} must be cpu, got {text.text!r}"
-            )
+            self.report(codes.WRONG_TYPE, text.span, path, f"{path} must be cpu, got {text.text!r}")
         return text is not None
 
     # --- the entry ----------------------------------------------------------------------------

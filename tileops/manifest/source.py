@@ -40,7 +40,11 @@ def read_text(path: Path, file: str, findings: Findings) -> str | None:
     try:
         if not path.is_file():
             # A pipe or a device may never end.
-            findings.add(codes.UNREADABLE_FILE, start, "a manifest must be a regular file, got something else")
+            findings.add(
+                codes.UNREADABLE_FILE,
+                start,
+                "a manifest must be a regular file, got something else",
+            )
             return None
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
@@ -73,7 +77,9 @@ def parse_text(
     start = Span(file, first_line, 1)
     if len(text) > MAX_BYTES:
         findings.add(
-            codes.FILE_TOO_LARGE, start, f"the text must have at most {MAX_BYTES} bytes of YAML, got more"
+            codes.FILE_TOO_LARGE,
+            start,
+            f"the text must have at most {MAX_BYTES} bytes of YAML, got more",
         )
         return None
     text = text.removeprefix("\ufeff")

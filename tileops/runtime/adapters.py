@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from tileops.codegen.model import OverloadHeader, Role
-from tileops.runtime import autograd, boundary, library, targets
-from tileops.runtime.bound import Bound, Layout
+from tileops.runtime import autograd, boundary, cache_tag, library, targets
+from tileops.runtime.bound import Bound, Keyword, Layout
 from tileops.runtime.dispatch import Dispatcher
 from tileops.runtime.errors import CallError
 from tileops.runtime.reference import own_memory
@@ -29,6 +29,7 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
     dispatcher = Dispatcher(bound, layout)
     names: dict[str, Any] = {
         "_infer": bound.functions["infer"],
+        "_keep_tag": cache_tag.keep,
         "_empty": torch.empty,
         "_place": place,
         "_serve": dispatcher.serve,
@@ -49,6 +50,7 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "_inlines": boundary.decider(bound),
     }
     names |= {f"_default_{a.name}": a.default for a in layout.arguments if not a.required}
+    names |= {f"_gather_{name}": gather for name, (_, gather) in layout.spread.items()}
     names |= {f"_infinite_{name}": value for name, value in layout.infinite.items()}
     branches = bound.branch is not None
     if branches:
@@ -173,8 +175,13 @@ def _served(layout: Layout) -> str:
     """What dispatch is given: inputs in manifest order, the rest by keyword, effects in place."""
     split = layout.split()
     positional = _tuple(layout.arguments[i].name for i in split.positional)
-    keywords = ", ".join(f'"{name}": {name}' for name, _ in split.keywords)
+    keywords = ", ".join(f'"{k.name}": {_keyword(layout, k)}' for k in split.keywords)
     return f"_device, _specs, {positional}, {{{keywords}}}"
+
+
+def _keyword(layout: Layout, keyword: Keyword) -> str:
+    names = [layout.arguments[position].name for position in keyword.positions]
+    return names[0] if keyword.gather is None else f"_gather_{keyword.name}({', '.join(names)})"
 
 
 def _effects(layout: Layout) -> str:
@@ -220,12 +227,16 @@ def _composite(layout: Layout, branches: bool) -> str:
 
 def composer(bound: Bound, layout: Layout) -> Callable[[dict[str, Any]], Any]:
     """Calls an instance of a composite's class with the arguments of its operator."""
-    parameters = [p.name for p in bound.operator.parameters]
+    parameters = {p.name for p in bound.operator.parameters}
+    keywords = [item for item in layout.split().keywords if item.name in parameters]
+    names = [a.name for a in layout.arguments]
     inputs = [a.name for a in layout.arguments if a.role in (Role.INPUT, Role.OUT)]
 
     def compose(values: dict[str, Any]) -> Any:
         cls = bound.implementation(composite=True)
-        op = cls(**{name: values[name] for name in parameters}, target=values.get("target"))
+        args = [values[name] for name in names]
+        made = {item.name: item.of(args) for item in keywords}
+        op = cls(**made, target=values.get("target"))
         results = op(**{name: values[name] for name in inputs})
         if len(bound.operator.outputs) == 1 or not layout.returned:
             return results if layout.returned else None
@@ -245,7 +256,7 @@ def _fast(layout: Layout) -> list[str]:
     split = layout.split()
     names = [a.name for a in layout.arguments]
     arguments = [names[i] for i in split.positional]
-    arguments += [f"{name}={name}" for name, _ in split.keywords]
+    arguments += [f"{k.name}={_keyword(layout, k)}" for k in split.keywords]
     count = len(layout.returned)
     results = "_r0" if count == 1 else "_results"
     lines = [
@@ -289,7 +300,8 @@ def _target(layout: Layout) -> str:
 
 
 def _fake(layout: Layout, branches: bool) -> str:
-    return _function("fake", layout, [*_infer(layout, branches), f"return {_allocate(layout)}"])
+    body = ["_keep_tag()", *_infer(layout, branches), f"return {_allocate(layout)}"]
+    return _function("fake", layout, body)
 
 
 def _plain(layout: Layout, branches: bool) -> str:

@@ -287,9 +287,7 @@ def _comprehension(node: ast.GeneratorExp) -> Comprehension:
         raise ExprError("a comprehension must have one for and no if", node.col_offset)
     if not isinstance(only.target, ast.Name):
         raise ExprError("a comprehension must bind one plain name", node.col_offset)
-    return Comprehension(
-        _convert(node.elt), only.target.id, _convert(only.iter), node.col_offset
-    )
+    return Comprehension(_convert(node.elt), only.target.id, _convert(only.iter), node.col_offset)
 
 
 def _dotted(node: ast.expr) -> str | None:

@@ -34,9 +34,7 @@ def construction(subject: Subject) -> None:
     policy = {"target", *getattr(found, "injected_parameters", ())}
     for item in [item for item in have if item.name in policy]:
         if item.kind is not inspect.Parameter.KEYWORD_ONLY:
-            subject.report(
-                codes.WRONG_PARAMETERS, f"__init__ must take {item.name} keyword-only"
-            )
+            subject.report(codes.WRONG_PARAMETERS, f"__init__ must take {item.name} keyword-only")
     own = [item for item in have if item.name not in policy]
     _compare(subject, "__init__", own, init_parameters(subject.signature))
 

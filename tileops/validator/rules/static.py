@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tileops.codegen.generate import generate_header
-from tileops.codegen.operator_schema import Unschematic
+from tileops.codegen.operator_schema import Unschematic, left_out
 from tileops.diagnostics import codes
 from tileops.manifest.signature.check import check_entry
 from tileops.manifest.signature.effects import effect_branches
@@ -37,6 +37,14 @@ def schema(subject: Subject) -> None:
     except Unschematic as error:
         subject.report(codes.UNSCHEMATIC, str(error), field="signature")
         return
+    for param in left_out(subject.signature):
+        subject.report(
+            codes.UNSCHEMATIC,
+            f"{param.name} has type {param.type}, which no operator schema carries; only the class"
+            " takes it",
+            span=param.text.span,
+            field=f"signature.params.{param.name}",
+        )
     branches = effect_branches(subject.signature, discriminants_of(subject.signature))
     for branch, overload in zip(branches, header.overloads, strict=True):
         written = tuple(_WRITTEN.findall(overload.schema))
