@@ -5,6 +5,7 @@ In: M, N, K, the GPU. Out: a Tile, or how often K is split. New measurements cha
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -86,6 +87,7 @@ class Plan:
     swap: bool
 
 
+@functools.lru_cache(maxsize=4096)
 def descriptor_plan(m: int, n: int, k: int, processors: int) -> Plan:
     """The fastest tile and split of K for the kernel that loads through tensor descriptors."""
     swap = m <= _SWAPPED_ROWS
