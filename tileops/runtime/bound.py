@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tileops.codegen.model import Header, Operator, OverloadHeader, Role
-from tileops.runtime import spread
 from tileops.runtime.errors import CallError
 
 if TYPE_CHECKING:
@@ -78,7 +77,8 @@ class Layout:
     `bound_outputs` gives per output the argument that it is, or "" where the overload returns it or
     where it is absent; `returned` the positions of the outputs that the overload returns;
     `unbound` the written inputs that no output is; `infinite` the defaults that no schema carries;
-    `spread` the parameters that several arguments carry, or none.
+    `spread` the parameters that several arguments carry, or none; `on_device` whether a
+    construction-time tensor follows the call device.
     """
 
     overload: OverloadHeader
@@ -89,6 +89,7 @@ class Layout:
     unbound: tuple[str, ...]
     infinite: Mapping[str, float]
     spread: Mapping[str, tuple[tuple[str, ...], Callable[..., Any]]]
+    on_device: Mapping[str, bool]
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -199,6 +200,9 @@ class Bound:
 
     def layout(self, overload: OverloadHeader, schema: str) -> Layout:
         """Reads one overload's arguments from its schema and the operator."""
+        # Needs the manifest language, which an import does without.
+        from tileops.runtime import spread
+
         known = {a.name: a for a in self.operator.arguments}
         parsed = torch._C.parse_schema(f"{self.namespace}::{schema}")
         arguments = []
@@ -230,7 +234,13 @@ class Bound:
             *self._effects(overload),
             self._infinite(),
             spread.gatherers(self.operator),
+            self._on_device(),
         )
+
+    def _on_device(self) -> dict[str, bool]:
+        signature = self.operator.signature
+        tensors = () if signature is None else signature.construction
+        return {tensor.name: not tensor.decl.on_cpu for tensor in tensors}
 
     def _infinite(self) -> dict[str, float]:
         """The defaults that a schema cannot carry, by argument: its `None` stands for them."""
