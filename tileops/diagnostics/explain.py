@@ -124,4 +124,10 @@ def _fenced(block: Block) -> list[str]:
     words = block.info.split()[1:]
     title = "the signature of an entry" if block.kind == "signature" else " ".join(words)
     title = f"{title}, a folder" if block.kind == "folder" else title
-    return [f"`{title}`:" if words else f"{title}:", "", f"```{language}", block.text.rstrip(), "```"]
+    return [
+        f"`{title}`:" if words else f"{title}:",
+        "",
+        f"```{language}",
+        block.text.rstrip(),
+        "```",
+    ]
