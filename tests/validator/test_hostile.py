@@ -149,7 +149,11 @@ def parts(entries: dict[str, Any], size: int = 100) -> Iterator[dict[str, Any]]:
 
 
 def variants() -> dict[str, Any]:
-    trees = [tree for payload in PAYLOADS for tree in changed(ENTRY, payload)]
+    """The entry, and with two payloads in each of its places, all payloads by turns."""
+    columns = zip(*(changed(ENTRY, payload) for payload in PAYLOADS), strict=True)
+    trees = [
+        trees[(at + shift) % len(PAYLOADS)] for at, trees in enumerate(columns) for shift in (0, 1)
+    ]
     priced = copy.deepcopy(ENTRY)
     priced["roofline"] = {"func": "smuggled.price"}
     found = {f"A{at}FwdOp": tree for at, tree in enumerate([ENTRY, priced, *trees])}
@@ -226,27 +230,27 @@ def test_generated_text_holds_manifest_text_only_as_names_and_strings(manifest: 
             if "smuggled" in token.string:
                 assert token.type == tokenize.STRING, token
                 assert isinstance(ast.literal_eval(token.string), str)
-        names: dict[str, Any] = {}
-        exec(compile(operator.source, "generated", "exec"), names)
+        compile(operator.source, "generated", "exec")
         for overload in operator.header.overloads:
             assert "smuggled" not in overload.schema or '="' in overload.schema
-    assert generated > 40
+    assert generated > 30
 
 
 def test_registering_a_manifest(folder: Path) -> None:
     import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
 
     import tileops
 
     registry = tileops.load_manifest(folder, "tileops_hostile")
-    assert len(registry.entries) > 40
+    assert len(registry.entries) > 30
     for entry in list(registry.entries):
         bound = registry.bound(entry.name)
         assert bound.operator is not None
-    with torch.device("meta"):
-        x, ids = torch.empty(2, 3), torch.empty(2, dtype=torch.int32)
     op = torch.ops.tileops_hostile.toy_a0_fwd
-    assert op(x, ids, text="__import__('smuggled')", mode="b") is not None
+    with FakeTensorMode():
+        x, ids = torch.empty(2, 3), torch.empty(2, dtype=torch.int32)
+        assert op(x, ids, text=PAYLOADS[0], mode="b") is not None
 
 
 TAGS = (

@@ -100,7 +100,7 @@ def reference_page() -> str:
         "",
         "What `tileops validate` may find. A code is stable and never reused; an advisory changes"
         " the exit status only with `--strict-advisories`. `tileops explain CODE` shows one of"
-        " these sections. Generated from `tileops/diagnostics/pages`; `make accept` writes it anew.",
+        " these sections. Generated from `tileops/diagnostics/pages`; `make accept` rewrites it.",
         "",
         *_table(CODES),
     ]

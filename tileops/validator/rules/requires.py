@@ -1,4 +1,4 @@
-"""`values` and `requires` on every branch: they read only what the branch has."""
+"""`requires` on every branch: a caller can meet them only if the call has what they read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Findings
-from tileops.manifest.entry import Text
+from tileops.manifest.language.kinds import SeqKind
 from tileops.manifest.language.syntax import Conditional, Expr, names_in, shape_exprs, walk
 from tileops.manifest.signature.effects import accepted_points
 from tileops.manifest.signature.model import Signature, Tensor
@@ -17,53 +17,49 @@ from tileops.manifest.workload.metadata import Metadata
 from tileops.validator.model import Phase, Rule, Subject
 
 
-def contents(subject: Subject) -> None:
-    """Wherever a metadata tensor is present, the indices that its calls read are there too."""
+def requires(subject: Subject) -> None:
+    """Wherever a constrained tensor is present, so are the indices that its predicates read."""
     signature, plan = subject.signature, subject.plan
-    if signature is None or plan is None or not any(t.decl.values for t in signature.inputs):
+    if signature is None or plan is None or not any(t.decl.requires for t in signature.inputs):
         return
     lost = Findings()
     workload = read_workload(signature, plan, lost)
     if lost.errors:
         return  # The rule about rows reports these.
     for item in workload.metadata.values():
-        _tensor(subject, workload, item)
+        for at, call in enumerate(item.requirements):
+            missing = _missing(workload, item, at)
+            if missing:
+                subject.report(
+                    codes.BAD_VALUES,
+                    f"requires of {item.tensor.name} must read what every call with"
+                    f" {item.tensor.name} has, got {call.text} where no tensor has {missing}",
+                    span=call.text.span,
+                    field=f"signature.inputs.{item.tensor.name}.requires",
+                )
 
 
-def _tensor(subject: Subject, workload: Workload, item: Metadata) -> None:
-    calls: list[tuple[str, Text, tuple[Expr, ...]]] = [
-        ("values", item.generation.text, item.generation.arguments)
-    ]
-    calls += [("requires", call.text, call.arguments) for call in item.requirements]
-    for at, (field, text, arguments) in enumerate(calls):
-        found = _missing(workload, item.tensor, arguments, at - 1)
-        if found:
-            subject.report(
-                codes.BAD_VALUES,
-                f"{field} of {item.tensor.name} must read what is there wherever"
-                f" {item.tensor.name} is, got {text} where {found} is not",
-                span=text.span,
-                field=f"signature.inputs.{item.tensor.name}.{field}",
-            )
-
-
-def _missing(
-    workload: Workload, tensor: Tensor, arguments: tuple[Expr, ...], requirement: int
-) -> str:
-    """An index that a call reads at a point at which nothing else does; -1 stands for `values`."""
-    signature = workload.signature
-    names = _indices(arguments, signature)
+def _missing(workload: Workload, item: Metadata, at: int) -> str:
+    """An index that a predicate reads at a point at which no tensor gives it."""
+    signature, tensor = workload.signature, item.tensor
+    arguments = item.requirements[at].arguments
+    # A Seq[Int] index is a fact of rows: a predicate that reads one is for them alone.
+    names = {
+        name
+        for name in _indices(arguments, signature)
+        if not isinstance(signature.indices[name], SeqKind)
+    }
     conditions = list(_conditions(signature, names, tensor, arguments))
     for point in accepted_points(signature, workload.discriminants, conditions):
         branch = workload.branch(point)
         if not branch.present[tensor.name]:
             continue
-        if requirement < 0:
-            left = branch.arguments[tensor.name]
-        else:
-            left = branch.required[tensor.name][requirement]
-        read = {name for expr in left for name in branch.names_of(expr)} & names
-        gone = sorted(read - set(branch.relevant))
+        read = {name for expr in branch.required[tensor.name][at] for name in branch.names_of(expr)}
+        have = [item.expr for axes in branch.shapes.values() for item in axes.items]
+        given = {
+            name for expr in (*have, *branch.dtypes.values()) for name in branch.names_of(expr)
+        }
+        gone = sorted((read & names) - given)
         if gone:
             return gone[0]
     return ""
@@ -83,7 +79,7 @@ def _indices(arguments: tuple[Expr, ...], signature: Signature) -> frozenset[str
 
 
 def _conditions(
-    signature: Signature, names: frozenset[str], tensor: Tensor, arguments: tuple[Expr, ...]
+    signature: Signature, names: set[str], tensor: Tensor, arguments: tuple[Expr, ...]
 ) -> Iterator[Expr]:
     """Everything that decides whether the tensor, or one that has these indices, is there."""
     lets = [let.expr for let in signature.lets]
@@ -110,6 +106,4 @@ def _tests(exprs: list[Expr]) -> Iterator[Expr]:
                 yield node.test
 
 
-RULES = (
-    Rule("contents", "values and requires are well-formed on every branch", Phase.STATIC, contents),
-)
+RULES = (Rule("requires", "requires are well-formed on every branch", Phase.STATIC, requires),)
