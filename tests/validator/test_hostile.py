@@ -156,6 +156,7 @@ def variants() -> dict[str, Any]:
     ]
     priced = copy.deepcopy(ENTRY)
     priced["roofline"] = {"func": "smuggled.price"}
+    del priced["composition"]
     found = {f"A{at}FwdOp": tree for at, tree in enumerate([ENTRY, priced, *trees])}
     return found | {payload: ENTRY for payload in PAYLOADS}
 
@@ -247,7 +248,7 @@ def test_registering_a_manifest(folder: Path) -> None:
     for entry in list(registry.entries):
         bound = registry.bound(entry.name)
         assert bound.operator is not None
-    op = torch.ops.tileops_hostile.toy_a0_fwd
+    op = torch.ops.tileops_hostile.toy_a1_fwd
     with FakeTensorMode():
         x, ids = torch.empty(2, 3), torch.empty(2, dtype=torch.int32)
         assert op(x, ids, text=PAYLOADS[0], mode="b") is not None
