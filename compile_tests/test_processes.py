@@ -37,7 +37,8 @@ def fresh(module: str, *arguments: str, caches: Path) -> list[str]:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize(
     # With empty caches the C++ compiler takes longer than all the rest.
-    "backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)]
+    "backend",
+    ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)],
 )
 def test_the_first_call_of_a_family_is_compiled(family, backend, tmp_path):
     names = [entry.name for entry in IMPLEMENTED if entry.family == family]

@@ -27,7 +27,7 @@ def measure(row: Any) -> Values:
     from benchmarks.kernels.subject import subject_of
 
     with torch.no_grad():
-        first = subject_of(row, "cuda")
+        first = subject_of(row, device_time.device())
         served = serving(first)
         if served is None:
             raise Unmeasurable("no kernel takes the row")

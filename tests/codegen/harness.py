@@ -15,7 +15,6 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from tileops.codegen.generate import generate
 from tileops.codegen.model import Argument, Operator, Role
-from tileops.manifest.adt import ADTValue
 from tileops.manifest.signature.interpret import CallRejected, TensorMeta, interpret
 from tileops.manifest.signature.model import MISSING, Signature
 from tileops.manifest.signature.steps import Plan
@@ -118,15 +117,7 @@ def _plain(value: Any) -> Any:
 
 
 def _argument(item: Argument, signature: Signature, values: Mapping[str, Any]) -> Any:
-    value = values.get(item.param or item.name)
-    if isinstance(value, ADTValue):
-        return (
-            value.kind
-            if item.name == item.param
-            else value.fields.get(item.name[len(item.param) + 1 :])
-        )
-    if item.name != item.param and item.param:
-        return None
+    value = item.part_of(values.get(item.param or item.name))
     if item.type.rstrip("?") == "ScalarType" and isinstance(value, str):
         return TORCH_DTYPES[value]
     if item.type.rstrip("?") in ("SymInt[]", "SymInt?[]", "int[1]") and isinstance(value, int):

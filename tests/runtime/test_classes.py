@@ -16,11 +16,12 @@ import torch
 import torch.nn.functional as F
 
 from tests.runtime import sample_operators as sample
+from tileops.manifest.fingerprint import content_fingerprint, spec_folder
 from tileops.runtime import library, stub
 from tileops.runtime.errors import CallError
 from tileops.runtime.op import Op
 from tileops.runtime.parameters import check, fits, split
-from tileops.runtime.registry import Registry
+from tileops.runtime.registry import Registry, default
 
 RMSNormFwdOp = sample.CLASSES["RMSNormFwdOp"]
 # Pickle finds a class by its module.
@@ -226,6 +227,49 @@ def test_compile_caches_depend_on_what_is_registered():
     assert "tileops=" in found[0]
 
 
+def test_compile_caches_depend_on_the_yaml():
+    def registered(fingerprint):
+        return Registry(
+            [sample.RMS_NORM.header], lambda _: sample.RMS_NORM, "tileops_yaml", {},
+            fingerprint=fingerprint,
+        )  # fmt: skip
+
+    config = torch.compiler.config
+    with config.patch(cache_key_tag=""):
+        registered("one").register()
+        first = config.cache_key_tag
+        registered("two").register()
+        assert config.cache_key_tag != first
+        registered("one").register()
+        assert config.cache_key_tag == first
+
+
+def test_the_shipped_registry_is_known_by_its_yaml(tmp_path):
+    (tmp_path / "a.yaml").write_text("{}")
+    before = content_fingerprint(tmp_path)
+    assert content_fingerprint(tmp_path) == before
+    (tmp_path / "a.yaml").write_text("{} #")
+    assert content_fingerprint(tmp_path) != before
+    assert default()._fingerprint == content_fingerprint(spec_folder())
+
+
+def test_a_context_with_a_tag_of_its_own_keeps_the_mark():
+    seen = []
+
+    def compile_there():
+        torch.compiler.config.cache_key_tag = "mine"
+        x = torch.randn(2, 8)
+        torch.compile(lambda x: RMSNormFwdOp((8,))(x), backend="aot_eager", fullgraph=True)(x)
+        seen.append(torch.compiler.config.cache_key_tag)
+
+    before = torch.compiler.config.cache_key_tag
+    thread = threading.Thread(target=compile_there)
+    thread.start()
+    thread.join()
+    torch.compiler.config.cache_key_tag = before
+    assert seen[0].startswith("mine;tileops=")
+
+
 def test_entries_list_what_there_is():
     entry = next(e for e in sample.REGISTRY.entries if e.name == "ScaleFwdOp")
     assert (entry.family, entry.status) == ("sample", "implemented")
@@ -273,7 +317,7 @@ def test_registration_imports_nothing_heavy():
         """
         import sys, torch
         from tileops.codegen.model import Header, OverloadHeader
-        from tileops.runtime.registry import Registry
+        from tileops.runtime.registry import Registry, default
         schema = "(Tensor x, Tensor? w=None, *, SymInt[] n, str? target=None) -> Tensor"
         headers = [
             Header(f"N{i}FwdOp", "norm", "implemented", f"n{i}",

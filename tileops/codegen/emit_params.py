@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tileops.codegen.body import Context
+from tileops.codegen.operator_schema import is_object, is_word_union, word_argument
 from tileops.manifest.language.kinds import ADTKind, DTypeKind, Kind, members_of
 from tileops.manifest.language.types import (
     ListType,
@@ -17,7 +18,7 @@ from tileops.manifest.language.types import (
     WordType,
     alternatives,
 )
-from tileops.manifest.signature.model import Param, Signature
+from tileops.manifest.signature.model import MISSING, Param, Signature
 
 _INT = WordType("int")
 _NONE = WordType("None")
@@ -33,11 +34,14 @@ def adt_of(kind: Kind) -> ADTKind | None:
 
 
 def local_names(signature: Signature, prefix: str) -> dict[str, str]:
-    """Parameters that are spelled otherwise inside: dtypes by name, ADTs by their value."""
+    """Parameters that are spelled otherwise inside: dtypes by name, spread ones as one value."""
     return {
         param.name: f"{prefix}{param.name}"
         for param in signature.params
-        if is_dtype(param.kind) or adt_of(param.kind) is not None
+        if is_dtype(param.kind)
+        or adt_of(param.kind) is not None
+        or is_word_union(param)
+        or is_object(param)
     }
 
 
@@ -54,6 +58,16 @@ def param_lines(ctx: Context) -> Iterator[str]:
             inner = ", ".join(f"{name!r}: {arg}" for name, arg in fields.items())
             view = ctx.low.support("adt_view")
             yield f"{ctx.prefix}{param.name} = {view}({param.name}, {{{inner}}})"
+        elif is_object(param):
+            # The operator has no argument for it.
+            yield f"{ctx.prefix}{param.name} = {param.default!r}"
+        elif is_word_union(param):
+            default = None if param.default is MISSING else param.default
+            word = word_argument(param, ctx.signature)
+            value = f"{ctx.low.support('either')}({param.name}, {word}, {default!r})"
+            if _takes_bare_int(param):
+                value = f"{ctx.low.support('bare')}({value})"
+            yield f"{ctx.prefix}{param.name} = {value}"
         elif is_dtype(param.kind):
             names = ctx.low.support("dtype_names")
             yield f"{ctx.prefix}{param.name} = {names}.get({param.name})"
@@ -67,6 +81,13 @@ def check_param(ctx: Context, name: str) -> None:
     assert param is not None
     members = alternatives(param.type)
     optional = _NONE in members
+    if is_object(param):
+        return
+    if is_word_union(param):
+        own = ctx.low.name(name)
+        bad = f"{ctx.low.support('bad_param')}({name!r}, {own})"
+        ctx.fail_if(f"{_fast(ctx, own, members)}{bad}")
+        return
     if adt_of(param.kind) is not None:
         ctx.fail_if(f"{ctx.low.support('bad_adt')}({name!r}, {ctx.low.name(name)})")
         return

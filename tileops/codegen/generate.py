@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tileops.codegen.infer_function import infer_text
 from tileops.codegen.model import Header, Operator
 from tileops.codegen.operator_schema import (
     arguments_of,
@@ -25,6 +24,9 @@ def generate_header(signature: Signature) -> Header:
 
 def generate(signature: Signature, plan: Plan) -> Operator:
     """The operator of a checked and planned entry. Raises `Unschematic`."""
+    # A cold import makes headers only, and the emitters are a tenth of what it would load.
+    from tileops.codegen.infer_function import infer_text
+
     arguments = arguments_of(signature)
     span = signature.entry.name.span
     branches = effect_branches(signature, discriminants_of(signature))

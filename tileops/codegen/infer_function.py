@@ -1,9 +1,9 @@
 """Plan -> the text of `infer`: straight-line checks that return device, output types and indices.
 
 The planner decided the order; the emitters beside this file only spell it. Every name that is not
-the manifest's begins with a prefix that no manifest name has. A failed check calls `reject` with the
-local names, and the interpreter says the sentence. Where an entry has several overloads, `overload`
-names the one that a call belongs to.
+the manifest's begins with a prefix that no manifest name has. A failed check calls `reject` with
+the local names, and the interpreter says the sentence. Where an entry has several overloads,
+`overload` names the one that a call belongs to.
 """
 
 from __future__ import annotations
@@ -136,16 +136,28 @@ def leaders(signature: Signature) -> list[str]:
 
 
 def device_text(ctx: Context) -> str:
-    """The call device."""
+    """The call device; None where neither an input nor an argument decides it."""
     if not ctx.leader:
-        own = any(item.role is Role.DEVICE for item in ctx.arguments)
-        return "device" if own else "None"
+        return _device_without_inputs(ctx)
     last = ctx.leader[-1]
     text = f"{last}.device"
     if ctx.presence_guard(last) is not None:
         text = f"(None if {last} is None else {text})"
     for name in reversed(ctx.leader[:-1]):
         text = f"({name}.device if {name} is not None else {text})"
+    return bare(text)
+
+
+def _device_without_inputs(ctx: Context) -> str:
+    """The device argument where it is given, else that of the construction-time tensors."""
+    text = "None"
+    for tensor in reversed(ctx.signature.construction):
+        if tensor.presence is None:
+            text = f"{tensor.name}.device"
+        else:
+            text = f"({tensor.name}.device if {tensor.name} is not None else {text})"
+    if any(item.role is Role.DEVICE for item in ctx.arguments):
+        text = "device" if text == "None" else f"(device if device is not None else {text})"
     return bare(text)
 
 

@@ -64,8 +64,8 @@ class Lowering:
     """Spells expressions. `names` maps a manifest name to its local spelling where it differs.
 
     `used` collects the support names that the text calls, `raising` those that can refuse a value.
-    `dtypes` maps a DType index that a local holds as a torch dtype to that local and its set; `sets`
-    names the constants that hold sets of torch dtypes.
+    `dtypes` maps a DType index that a local holds as a torch dtype to that local and its set;
+    `sets` names the constants that hold sets of torch dtypes.
     """
 
     prefix: str
@@ -99,6 +99,14 @@ class Lowering:
 
     def name(self, name: str) -> str:
         return self.names.get(name, name)
+
+    def given(self, name: str) -> str:
+        """The spelling of a name where only its presence counts."""
+        kind = self.kinds.get(name)
+        members = () if kind is None else members_of(kind)
+        # The argument itself is None exactly when such a value is.
+        direct = any(isinstance(member, DTypeKind | ADTKind) for member in members)
+        return name if direct else self.name(name)
 
     def is_static(self, node: Expr) -> bool:
         """Whether the value is certainly no symbolic one."""
@@ -142,7 +150,7 @@ class Lowering:
             case Name(id=name):
                 return self.name(name)
             case Present(name=name):
-                return f"({name} is not None)"
+                return f"({self.given(name)} is not None)"
             case Field(base=base, field="value") if not self.is_adt(base):
                 return self.name(base)
             case Field(base=base, field=name):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tileops.manifest.signature.model import Signature
@@ -33,8 +33,9 @@ class Argument:
 
     `type` is the schema type ("Tensor", "Tensor?", "SymInt[]", "float?", "str"...) without alias
     annotation; `default` is the schema text of the default, or None when the argument is required.
-    `python_default` is the same as Python source text. `param` names the class parameter it carries
-    (an ADT parameter is spread over several arguments).
+    `python_default` is the same as Python source text. `param` names the class parameter it
+    carries. A parameter may be spread over several arguments, of which `part` says what each
+    carries: ".kind" or ".<field>" of an ADT, "plain" or "word" of a union with literals.
     """
 
     name: str
@@ -44,6 +45,18 @@ class Argument:
     python_default: str | None
     keyword_only: bool
     param: str = ""
+    part: str = ""
+
+    def part_of(self, value: Any) -> Any:
+        """What the argument carries of the parameter's value."""
+        if self.part == "plain":
+            return None if isinstance(value, str) else value
+        if self.part == "word":
+            return value if isinstance(value, str) else None
+        if self.part:
+            field = getattr(value, self.part[1:], None)
+            return getattr(field, "value", field)
+        return value
 
 
 @dataclass(frozen=True, slots=True)

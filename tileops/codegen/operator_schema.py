@@ -219,6 +219,13 @@ def _param_arguments(param: Param, signature: Signature) -> Iterator[Argument]:
     if isinstance(kind, ADTKind):
         yield from _adt_arguments(param, kind, signature)
         return
+    if is_object(param):
+        return
+    if is_word_union(param):
+        plain, word = _union_arguments(param, signature)
+        yield plain
+        yield word
+        return
     type_ = schema_type(param, signature)
     role = Role.DEVICE if param.name == "device" and type_ == "Device?" else Role.PARAM
     if param.default is MISSING:
@@ -226,6 +233,54 @@ def _param_arguments(param: Param, signature: Signature) -> Iterator[Argument]:
         return
     text, python = schema_default(param.default, type_)
     yield Argument(param.name, role, type_, text, python, True, param.name)
+
+
+def is_object(param: Param) -> bool:
+    """A parameter that may hold an object: the operator leaves it out and has its default."""
+    known = (*_WORDS, "None")
+    members = alternatives(param.type)
+    opaque = any(isinstance(item, WordType) and item.word not in known for item in members)
+    return opaque and param.default is not MISSING
+
+
+def is_word_union(param: Param) -> bool:
+    """A type like `int | tuple[int, int] | 'same'`: one argument cannot carry all of it."""
+    members = [item for item in alternatives(param.type) if item != WordType("None")]
+    literals = [item for item in members if isinstance(item, LiteralType)]
+    return 0 < len(literals) < len(members) and WordType("str") not in members
+
+
+def word_argument(param: Param, signature: Signature) -> str:
+    """The argument that carries the literals of such a union."""
+    taken = {item.name for item in (*signature.params, *signature.tensors)}
+    name = f"{param.name}_name"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _union_arguments(param: Param, signature: Signature) -> tuple[Argument, Argument]:
+    """Both absent means the default."""
+    members = [
+        item
+        for item in alternatives(param.type)
+        if item != WordType("None") and not isinstance(item, LiteralType)
+    ]
+    base = _base_type([_member_type(item) for item in members], param, signature)
+    if base is None:
+        raise Unschematic(f"{param.name} has type {param.type}, which no operator schema carries")
+    word = word_argument(param, signature)
+    return (
+        Argument(
+            param.name, Role.PARAM, f"{base}?", "None", "None", True, param.name, "plain"
+        ),
+        Argument(word, Role.PARAM, "str?", "None", "None", True, param.name, "word"),
+    )
+
+
+def left_out(signature: Signature) -> tuple[Param, ...]:
+    """The parameters that only the class takes."""
+    return tuple(param for param in signature.params if is_object(param))
 
 
 def _adt_arguments(param: Param, kind: ADTKind, signature: Signature) -> Iterator[Argument]:
@@ -244,6 +299,7 @@ def _adt_arguments(param: Param, kind: ADTKind, signature: Signature) -> Iterato
         None if text is None else text.replace('"', "'"),
         True,
         param.name,
+        ".kind",
     )
     fields: dict[str, Kind] = {}
     for constructor in adt.constructors:
@@ -253,7 +309,14 @@ def _adt_arguments(param: Param, kind: ADTKind, signature: Signature) -> Iterato
         type_ = {DimKind: "SymInt?", IntKind: "SymInt?", BoolKind: "bool?", EnumKind: "str?"}
         shown, python = schema_default(value, type_[type(field)])
         yield Argument(
-            f"{param.name}_{name}", Role.PARAM, type_[type(field)], shown, python, True, param.name
+            f"{param.name}_{name}",
+            Role.PARAM,
+            type_[type(field)],
+            shown,
+            python,
+            True,
+            param.name,
+            f".{name}",
         )
 
 
@@ -378,7 +441,18 @@ def _python_default(value: Any, param: Param) -> str:
     dtype = any(isinstance(kind, DTypeKind) for kind in members_of(param.kind))
     if dtype and isinstance(value, str):
         return f"torch.{value}"
-    return repr(tuple(value)) if isinstance(value, list) else repr(value)
+    return repr(_literal(tuple(value) if isinstance(value, list) else value))
+
+
+def _literal(value: Any) -> Any:
+    """The value with every ADT value as the mapping that denotes it, whose `repr` is Python."""
+    match value:
+        case ADTValue():
+            return {value.kind: dict(value.fields)}
+        case list() | tuple():
+            return type(value)(_literal(item) for item in value)
+        case _:
+            return value
 
 
 def annotation_of(type_: ParamType) -> str:
@@ -419,6 +493,9 @@ __all__ = [
     "arguments_of",
     "header_of",
     "infer_argument_names",
+    "is_object",
+    "is_word_union",
+    "left_out",
     "outputs_of",
     "parameters_of",
     "schema_type",

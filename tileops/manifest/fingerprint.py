@@ -34,6 +34,13 @@ def fingerprint(folder: Path) -> str:
         # A checkout changes between releases: the version alone would keep what older code derived.
         for path in sorted((_PACKAGE / stratum).rglob("*.py")):
             _feed(digest, f"{path.relative_to(_PACKAGE)} {_stamp(path)}".encode())
+    _feed(digest, content_fingerprint(folder).encode())
+    return digest.hexdigest()
+
+
+def content_fingerprint(folder: Path) -> str:
+    """A digest of the YAML in `folder` and of nothing else, the same on every machine."""
+    digest = hashlib.sha256()
     try:
         names = sorted(path.name for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
     except OSError:

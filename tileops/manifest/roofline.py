@@ -17,11 +17,12 @@ from tileops.diagnostics.model import Findings
 from tileops.manifest.dtypes import DTYPES
 from tileops.manifest.entry import Text
 from tileops.manifest.language.evaluate import evaluate
-from tileops.manifest.language.infer import Scope, infer
+from tileops.manifest.language.infer import infer
 from tileops.manifest.language.kinds import DIM, INT, TENSOR, Kind, MaybeKind, SeqKind, fits
 from tileops.manifest.language.parse import ExprError, parse_expression
 from tileops.manifest.language.primitives import PRIMITIVES, Formal, Primitive
 from tileops.manifest.language.rewrite import fold, map_children
+from tileops.manifest.language.scope import Scope
 from tileops.manifest.language.symbolic import DomainError
 from tileops.manifest.language.syntax import Call, Expr, Name, names_in
 from tileops.manifest.signature.check import FAULTS

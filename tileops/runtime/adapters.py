@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from tileops.codegen.model import OverloadHeader, Role
-from tileops.runtime import autograd, boundary, library, targets
-from tileops.runtime.bound import Bound, Layout
+from tileops.runtime import autograd, boundary, cache_tag, contents, library, targets
+from tileops.runtime.bound import Bound, Keyword, Layout
 from tileops.runtime.dispatch import Dispatcher
 from tileops.runtime.errors import CallError
 from tileops.runtime.reference import own_memory
@@ -29,8 +29,10 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
     dispatcher = Dispatcher(bound, layout)
     names: dict[str, Any] = {
         "_infer": bound.functions["infer"],
+        "_keep_tag": cache_tag.keep,
         "_empty": torch.empty,
         "_place": place,
+        "_indexed": indexed,
         "_serve": dispatcher.serve,
         "_plain": dispatcher.reference.plain,
         "_forward_ad": torch.autograd.forward_ad,
@@ -45,10 +47,12 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "_implementation": _reference(bound) or dispatcher.reference,
         "_modes": torch._C._len_torch_dispatch_stack,
         "_direct": autograd.is_plain,
+        "_validate": contents.validator(bound),
         "_refuse_transform": autograd.transform_refusal(bound),
         "_inlines": boundary.decider(bound),
     }
     names |= {f"_default_{a.name}": a.default for a in layout.arguments if not a.required}
+    names |= {f"_gather_{name}": gather for name, (_, gather) in layout.spread.items()}
     names |= {f"_infinite_{name}": value for name, value in layout.infinite.items()}
     branches = bound.branch is not None
     if branches:
@@ -77,16 +81,27 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
     return library.Functions(**made)
 
 
-def place(device: torch.device | None) -> torch.device:
-    """Where a call without tensors allocates.
+def place(device: torch.device | None, target: str | None) -> torch.device:
+    """Where a call without tensors allocates: its device, else one that its target serves.
 
-    A kernel cannot see the default device, which the class therefore passes; None means the CPU.
+    Without either it is the current CUDA device, or the CPU where there is none. A kernel cannot
+    see torch's default device, which the class therefore passes.
     """
-    if device is None:
-        return torch.device("cpu")
-    if device.type == "cuda" and device.index is None and torch.cuda.is_available():
+    if device is not None:
+        return indexed(device)  # type: ignore[return-value]
+    name = target if target is not None else targets.default_target()
+    classes = ("cuda", "cpu") if name is None else targets.find(name, "target").devices
+    if "cuda" in classes and torch.cuda.is_available():
         return torch.device("cuda", torch.cuda.current_device())
-    return device
+    known = [kind for kind in classes if kind != "cuda"]
+    return torch.device(known[0] if known and "cpu" not in known else "cpu")
+
+
+def indexed(device: torch.device | None) -> torch.device | None:
+    """A CUDA device without a number as the current one."""
+    if device is None or device.type != "cuda" or device.index is not None:
+        return device
+    return torch.device("cuda", torch.cuda.current_device() if torch.cuda.is_available() else 0)
 
 
 def define(label: str, kind: str, text: str, names: dict[str, Any]) -> dict[str, Any]:
@@ -136,13 +151,24 @@ def _wrong_branch(bound: Bound, overload: OverloadHeader) -> Callable[[str], Non
 
 def _infer(layout: Layout, branches: bool) -> list[str]:
     lines = []
-    if layout.device:
-        lines.append(f"{layout.device} = _place({layout.device})")
+    held = [a.name for a in layout.arguments if a.role is Role.CONSTRUCTION_TENSOR]
+    inputs = any(a.role is Role.INPUT for a in layout.arguments)
+    if layout.device and held:
+        lines.append(f"{layout.device} = _indexed({layout.device})")
+    elif layout.device:
+        lines.append(f"{layout.device} = _place({layout.device}, {_target(layout)})")
     for name in layout.infinite:
         # A schema cannot carry the default; None stands for it.
         lines += [f"if {name} is None:", f"{_INDENT}{name} = _infinite_{name}"]
     arguments = ", ".join(name or "None" for name in layout.inferred)
     lines.append(f"_device, _specs, _indices = _infer({arguments})")
+    if not inputs and not (layout.device and not held):
+        lines += ["if _device is None:", f"{_INDENT}_device = _place(None, {_target(layout)})"]
+    for name in held:
+        declared = layout.on_device.get(name, True)
+        if declared:
+            test = f"{name} is not None and {name}.device != _device"
+            lines += [f"if {test}:", f"{_INDENT}{name} = {name}.to(_device)"]
     if layout.bound_outputs:
         specs = ", ".join(f"_s{position}" for position in range(len(layout.bound_outputs)))
         lines.append(f"{specs}, = _specs")
@@ -173,8 +199,13 @@ def _served(layout: Layout) -> str:
     """What dispatch is given: inputs in manifest order, the rest by keyword, effects in place."""
     split = layout.split()
     positional = _tuple(layout.arguments[i].name for i in split.positional)
-    keywords = ", ".join(f'"{name}": {name}' for name, _ in split.keywords)
+    keywords = ", ".join(f'"{k.name}": {_keyword(layout, k)}' for k in split.keywords)
     return f"_device, _specs, {positional}, {{{keywords}}}"
+
+
+def _keyword(layout: Layout, keyword: Keyword) -> str:
+    names = [layout.arguments[position].name for position in keyword.positions]
+    return names[0] if keyword.gather is None else f"_gather_{keyword.name}({', '.join(names)})"
 
 
 def _effects(layout: Layout) -> str:
@@ -203,12 +234,25 @@ def _run(layout: Layout, branches: bool) -> str:
     meta = ' or _device.type == "meta"' if layout.device else ""
     body = [
         *_infer(layout, branches),
+        *_contents_check(layout),
         f"if {' and '.join(empty)}{meta}:",
         f"{_INDENT}return {_allocate(layout)}",
         *_fast(layout),
         f"return _serve({target}, {_served(layout)}{_effects(layout)})",
     ]
     return _function("run", layout, body)
+
+
+def _contents_check(layout: Layout) -> list[str]:
+    """Where the entry has `validate_inputs`: the contents held to every `requires`."""
+    if not any(a.name == "validate_inputs" for a in layout.arguments):
+        return []
+    values = ", ".join(
+        f'"{name}": {name}' for name in layout.tensors if name not in layout.overload.written
+    )
+    split = layout.split()
+    values += "".join(f', "{k.name}": {_keyword(layout, k)}' for k in split.keywords)
+    return ["if validate_inputs:", f"{_INDENT}_validate({{{values}}}, _indices)"]
 
 
 def _composite(layout: Layout, branches: bool) -> str:
@@ -220,12 +264,16 @@ def _composite(layout: Layout, branches: bool) -> str:
 
 def composer(bound: Bound, layout: Layout) -> Callable[[dict[str, Any]], Any]:
     """Calls an instance of a composite's class with the arguments of its operator."""
-    parameters = [p.name for p in bound.operator.parameters]
+    parameters = {p.name for p in bound.operator.parameters}
+    keywords = [item for item in layout.split().keywords if item.name in parameters]
+    names = [a.name for a in layout.arguments]
     inputs = [a.name for a in layout.arguments if a.role in (Role.INPUT, Role.OUT)]
 
     def compose(values: dict[str, Any]) -> Any:
         cls = bound.implementation(composite=True)
-        op = cls(**{name: values[name] for name in parameters}, target=values.get("target"))
+        args = [values[name] for name in names]
+        made = {item.name: item.of(args) for item in keywords}
+        op = cls(**made, target=values.get("target"))
         results = op(**{name: values[name] for name in inputs})
         if len(bound.operator.outputs) == 1 or not layout.returned:
             return results if layout.returned else None
@@ -245,7 +293,7 @@ def _fast(layout: Layout) -> list[str]:
     split = layout.split()
     names = [a.name for a in layout.arguments]
     arguments = [names[i] for i in split.positional]
-    arguments += [f"{name}={name}" for name, _ in split.keywords]
+    arguments += [f"{k.name}={_keyword(layout, k)}" for k in split.keywords]
     count = len(layout.returned)
     results = "_r0" if count == 1 else "_results"
     lines = [
@@ -289,7 +337,8 @@ def _target(layout: Layout) -> str:
 
 
 def _fake(layout: Layout, branches: bool) -> str:
-    return _function("fake", layout, [*_infer(layout, branches), f"return {_allocate(layout)}"])
+    body = ["_keep_tag()", *_infer(layout, branches), f"return {_allocate(layout)}"]
+    return _function("fake", layout, body)
 
 
 def _plain(layout: Layout, branches: bool) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from tileops.runtime import spread
 from tileops.runtime.bound import Bound, Layout
 from tileops.runtime.errors import CallError
 from tileops.runtime.reference import call_reference
@@ -92,6 +93,8 @@ def _function(
     written_positions = {i for i, a in enumerate(layout.arguments) if a.name in written}
     backward = _refusal(bound) if not bound.header.differentiable else _backward(bound, layout)
 
+    holds = bool(spread.objects(bound.operator))
+
     def forward(ctx: Any, *args: Any) -> Any:
         ctx.set_materialize_grads(False)
         ctx.present = present = [i for i in tensor_positions if args[i] is not None]
@@ -103,6 +106,7 @@ def _function(
         for i in tensor_positions:
             rest[i] = None
         ctx.rest = rest
+        ctx.objects = spread.given() if holds else None
         keywords = dict(zip(keyword_names, args[positional:], strict=True))
         if torch._C._len_torch_dispatch_stack() == 0 and all(is_plain(args[i]) for i in present):
             return run(*args[:positional], **keywords)
@@ -174,7 +178,7 @@ def _backward(bound: Bound, layout: Layout) -> Callable[..., Any]:
         # Grad mode in a backward means that it will be differentiated itself.
         again = torch.is_grad_enabled()
         args = list(ctx.rest)
-        with torch.enable_grad():
+        with torch.enable_grad(), spread.giving(ctx.objects or {}):
             for position, saved in zip(ctx.present, ctx.saved_tensors, strict=True):
                 if position not in wanted:
                     args[position] = saved.detach()
@@ -215,7 +219,7 @@ def _evaluator(bound: Bound, layout: Layout) -> Callable[[Sequence[Any]], tuple[
     def evaluate(args: Sequence[Any]) -> tuple[Any, ...]:
         reference = bound.implementation().reference  # type: ignore[attr-defined]
         tensors = [args[i] for i in split.positional]
-        keywords = {name: args[i] for name, i in split.keywords}
+        keywords = {item.name: item.of(args) for item in split.keywords}
         device = next(t.device for t in (*tensors, *keywords.values()) if torch.is_tensor(t))
         results = call_reference(reference, device, tensors, keywords)
         return results if type(results) is tuple else (results,)

@@ -9,14 +9,17 @@ from __future__ import annotations
 import functools
 import importlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from tileops.codegen.model import Header, Operator, OverloadHeader, Role
 from tileops.runtime.errors import CallError
+
+if TYPE_CHECKING:
+    from tileops.manifest.workload.branch import Workload
 
 # The values of torch's ScalarType, which is how a parsed schema shows the default of a dtype.
 _SCALAR_TYPES = {
@@ -45,11 +48,26 @@ class SchemaArgument:
 
 
 @dataclass(frozen=True, slots=True)
+class Keyword:
+    """One keyword of an implementation: the argument at a position, or made of several."""
+
+    name: str
+    positions: tuple[int, ...]
+    gather: Callable[..., Any] | None = None
+
+    def of(self, args: Sequence[Any]) -> Any:
+        """The value, given all arguments in schema order."""
+        if self.gather is None:
+            return args[self.positions[0]]
+        return self.gather(*(args[position] for position in self.positions))
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """Which arguments an implementation gets: positions of those in order, and those by keyword."""
 
     positional: tuple[int, ...]
-    keywords: tuple[tuple[str, int], ...]
+    keywords: tuple[Keyword, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +76,9 @@ class Layout:
 
     `bound_outputs` gives per output the argument that it is, or "" where the overload returns it or
     where it is absent; `returned` the positions of the outputs that the overload returns;
-    `unbound` the written inputs that no output is; `infinite` the defaults that no schema carries.
+    `unbound` the written inputs that no output is; `infinite` the defaults that no schema carries;
+    `spread` the parameters that several arguments carry, or none; `on_device` whether a
+    construction-time tensor follows the call device.
     """
 
     overload: OverloadHeader
@@ -68,6 +88,8 @@ class Layout:
     bound_outputs: tuple[str, ...]
     unbound: tuple[str, ...]
     infinite: Mapping[str, float]
+    spread: Mapping[str, tuple[tuple[str, ...], Callable[..., Any]]]
+    on_device: Mapping[str, bool]
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -81,15 +103,19 @@ class Layout:
         the target.
         """
         positional: list[int] = []
-        keywords: list[tuple[str, int]] = []
+        keywords: list[Keyword] = []
+        places = {argument.name: at for at, argument in enumerate(self.arguments)}
+        parts = {name for names, _ in self.spread.values() for name in names}
         for position, argument in enumerate(self.arguments):
             buffer = argument.name == "out" and "out" in self.bound_outputs
             if buffer or argument.role in (Role.OUT, Role.TARGET):
                 continue
             if argument.role is Role.INPUT and not argument.keyword_only:
                 positional.append(position)
-            else:
-                keywords.append((argument.name, position))
+            elif argument.name not in parts:
+                keywords.append(Keyword(argument.name, (position,)))
+        for name, (names, gather) in self.spread.items():
+            keywords.append(Keyword(name, tuple(places[part] for part in names), gather))
         return Split(tuple(positional), tuple(keywords))
 
     @property
@@ -155,6 +181,14 @@ class Bound:
 
         return branches.selector(self.operator)
 
+    @functools.cached_property
+    def workload(self) -> Workload:
+        """The entry with its metadata tensors and cost model read."""
+        from tileops.diagnostics.model import Findings
+        from tileops.manifest.workload.check import read_workload
+
+        return read_workload(self.operator.signature, self.operator.plan, Findings())
+
     @property
     def op_class(self) -> type | None:
         """The Python class of the entry, or None when it has no code."""
@@ -166,6 +200,9 @@ class Bound:
 
     def layout(self, overload: OverloadHeader, schema: str) -> Layout:
         """Reads one overload's arguments from its schema and the operator."""
+        # Needs the manifest language, which an import does without.
+        from tileops.runtime import spread
+
         known = {a.name: a for a in self.operator.arguments}
         parsed = torch._C.parse_schema(f"{self.namespace}::{schema}")
         arguments = []
@@ -191,8 +228,19 @@ class Bound:
             if a.role is not Role.TARGET
         )
         return Layout(
-            overload, tuple(arguments), inferred, *self._effects(overload), self._infinite()
+            overload,
+            tuple(arguments),
+            inferred,
+            *self._effects(overload),
+            self._infinite(),
+            spread.gatherers(self.operator),
+            self._on_device(),
         )
+
+    def _on_device(self) -> dict[str, bool]:
+        signature = self.operator.signature
+        tensors = () if signature is None else signature.construction
+        return {tensor.name: not tensor.decl.on_cpu for tensor in tensors}
 
     def _infinite(self) -> dict[str, float]:
         """The defaults that a schema cannot carry, by argument: its `None` stands for them."""

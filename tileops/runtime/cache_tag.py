@@ -47,10 +47,24 @@ def set_target(name: str | None, everywhere: bool) -> None:
         _write(everywhere)
 
 
+def keep() -> None:
+    """Puts the mark back where this context has a tag of its own without it.
+
+    Every fake calls this, since from torch 2.13 on each context has its own tag: a fake runs in
+    the context that compiles, before the caches are asked.
+    """
+    if _MARK not in compiler_config.cache_key_tag and _registries:
+        _write(everywhere=False)
+
+
+def _mark() -> str:
+    together = hashlib.blake2b(repr(sorted(_registries.items())).encode(), digest_size=12)
+    return _MARK + together.hexdigest()
+
+
 def _write(everywhere: bool) -> None:
     """Puts the mark of all registries into the tag, in place of the one from before."""
-    together = hashlib.blake2b(repr(sorted(_registries.items())).encode(), digest_size=12)
-    mark = _MARK + together.hexdigest()
+    mark = _mark()
     compiler_config.cache_key_tag = _marked(compiler_config.cache_key_tag, mark)
     if not everywhere:
         return

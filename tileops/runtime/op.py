@@ -92,15 +92,18 @@ class Op:
     def eval_roofline(self) -> tuple[int, int]:
         """(flops, bytes) of this instance's last completed eager call in this thread.
 
-        Compiled calls do not count. Errors: CallError before there was a call.
+        Compiled calls do not count. Errors: CallError before there was a call, where the entry has
+        no roofline, or where the function that it names cannot be imported or fails.
         """
+        from tileops.runtime import pricing
+
         call = stub.last_call(self)
         if call is None:
             raise CallError(
                 f"{type(self).__name__}: eval_roofline needs a completed eager call of this "
                 "instance in this thread; compiled calls do not count"
             )
-        return stub.price(self.bound(), call)
+        return pricing.price(self.bound(), call)
 
     def parameters(self) -> dict[str, Any]:
         """The construction parameters by name, `target` last."""

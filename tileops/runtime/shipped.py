@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tileops.codegen.catalog import Catalog, EntryError, load_catalog
 from tileops.codegen.model import Operator
-from tileops.manifest.fingerprint import spec_folder
+from tileops.manifest.fingerprint import content_fingerprint, spec_folder
 from tileops.runtime import registry
 from tileops.runtime.errors import CallError
 
@@ -27,7 +27,12 @@ def registry_of(
     with registry.uncollected():
         catalog = load_catalog(folder)
         found = registry.Registry(
-            catalog.headers, _Loader(catalog), namespace, classes, skipped=catalog.skipped
+            catalog.headers,
+            _Loader(catalog),
+            namespace,
+            classes,
+            skipped=catalog.skipped,
+            fingerprint=content_fingerprint(folder),
         )
         found.register()
     return found

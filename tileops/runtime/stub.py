@@ -7,31 +7,23 @@ defaults and kinds, spelled as text and put on the class at the first use of one
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from tileops.codegen.model import Argument, Operator, OverloadHeader, Role
 from tileops.runtime import parameters, targets
 from tileops.runtime.bound import Bound
-from tileops.runtime.errors import CallError
+
+if TYPE_CHECKING:
+    from tileops.runtime.pricing import LastCall
 
 GENERATED = ("__init__", "forward", "__call__")
 LAST_CALLS = "_last_calls"
 _LISTED = "_as_list_"
 _lock = threading.RLock()
 _PLAIN = (torch.Tensor, torch.nn.Parameter, type(None))
-
-
-@dataclass(frozen=True, slots=True)
-class LastCall:
-    """Shape and dtype of each input of a completed call, None where absent, and the parameters."""
-
-    inputs: dict[str, tuple[tuple[int, ...], torch.dtype] | None]
-    parameters: dict[str, Any]
 
 
 class Lazy:
@@ -108,8 +100,24 @@ def completed(self: Any, *tensors: Any) -> None:
     ]
 
 
+def completed_with(contents: tuple[int, ...]) -> Callable[..., None]:
+    """`completed` where a cost function reads contents: of the inputs at these places."""
+    from tileops.runtime.pricing import version_of
+
+    def remember(self: Any, *tensors: Any) -> None:
+        completed(self, *tensors)
+        found = self.__dict__.get(LAST_CALLS, {}).get(threading.get_ident())
+        if found is not None:
+            given = {place: tensors[place] for place in contents if tensors[place] is not None}
+            found.append({place: (item, version_of(item)) for place, item in given.items()})
+
+    return remember
+
+
 def last_call(self: Any) -> LastCall | None:
     """What `completed` remembers for this thread."""
+    from tileops.runtime.pricing import LastCall
+
     found = self.__dict__.get(LAST_CALLS, {}).get(threading.get_ident())
     if found is None:
         return None
@@ -117,18 +125,12 @@ def last_call(self: Any) -> LastCall | None:
     names = [a.name for a in operator.arguments if a.role in (Role.INPUT, Role.OUT)]
     inputs = {
         name: None if item is None else (tuple(item[0]), item[1])
-        for name, item in zip(names, found, strict=True)
+        for name, item in zip(names, found, strict=False)
     }
-    return LastCall(inputs, self.parameters())
-
-
-def price(bound: Bound, call: LastCall) -> tuple[int, int]:
-    """(flops, bytes) by the entry's roofline: the generated function of that name."""
-    roofline = bound.functions.get("roofline")
-    if roofline is None:
-        raise CallError(f"{bound.header.op}: its entry has no roofline that can be evaluated here")
-    flops, moved = roofline(call)
-    return flops, moved
+    contents = found[len(names)] if len(found) > len(names) else {}
+    return LastCall(
+        inputs, self.parameters(), {names[place]: item for place, item in contents.items()}
+    )
 
 
 def equal(a: dict[str, Any], b: dict[str, Any]) -> bool:
@@ -163,7 +165,7 @@ class _Methods:
         packet = self.bound.packet()
         self.names: dict[str, Any] = {
             "_construct": construct,
-            "_completed": completed,
+            "_completed": self._remember(),
             "_compiling": torch.compiler.is_compiling,
             "_empty": torch.empty,
             "_field": _field,
@@ -179,6 +181,13 @@ class _Methods:
         label = f"{self.bound.namespace}.{header.op}"
         adapters.define(label, "class", text, self.names)
         self.made = {name: self._finish(name) for name in GENERATED}
+
+    def _remember(self) -> Callable[..., None]:
+        from tileops.runtime.pricing import reads_contents
+
+        read = reads_contents(self.bound)
+        places = tuple(i for i, a in enumerate(self.inputs) if a.name in read)
+        return completed_with(places) if places else completed
 
     def _finish(self, name: str) -> Callable[..., Any]:
         function = self.names[name]
@@ -290,12 +299,15 @@ class _Methods:
         if argument.role is Role.CONSTRUCTION_TENSOR:
             inputs = [a.name for a in self.inputs if a.type == "Tensor"]
             return f"_moved(self.{param}, {inputs[0]})" if inputs else f"self.{param}"
-        spread = Counter(a.param for a in self.operator.arguments)[param] > 1
-        if spread:
-            field = "kind" if argument.name == param else argument.name.removeprefix(param + "_")
-            return f"_field(self.{param}, {field!r})"
+        source = f"self.{_LISTED}{param}" if _is_listed(argument) else f"self.{param}"
+        if argument.part == "plain":
+            return f"(None if type(self.{param}) is str else {source})"
+        if argument.part == "word":
+            return f"(self.{param} if type(self.{param}) is str else None)"
+        if argument.part:
+            return f"_field(self.{param}, {argument.part[1:]!r})"
         if _is_listed(argument):
-            return f"self.{_LISTED}{param}"
+            return source
         return f"self.{param}"
 
 
@@ -317,4 +329,6 @@ def _constants() -> dict[str, Any]:
     dtypes = {name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
     hidden = ("bool", "int", "float", "complex")
     named = {name: value for name, value in dtypes.items() if name not in hidden}
-    return {"torch": torch, "inf": float("inf"), "nan": float("nan"), **named}
+    # Without the built-in functions the text of a default can call nothing but this one.
+    builtins = {"float": float}
+    return {"__builtins__": builtins, "torch": torch, "inf": float("inf"), "nan": float("nan"), **named}

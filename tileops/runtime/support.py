@@ -24,6 +24,7 @@ from tileops.manifest.signature.interpret import (
     check_param,
     interpret,
 )
+from tileops.manifest.signature.model import MISSING
 from tileops.runtime.errors import CallError
 
 #: torch dtype of every dtype name that has one, and back.
@@ -68,6 +69,13 @@ def bare(value: Any) -> Any:
     if isinstance(value, list | tuple) and len(value) == 1:
         return value[0]
     return value
+
+
+def either(plain: Any, word: str | None, default: Any) -> Any:
+    """The value of a parameter that two arguments carry; both together are none of its values."""
+    if word is None:
+        return default if plain is None else plain
+    return word if plain is None else f"{plain} and {word}"
 
 
 def bad_length(value: Any, lengths: tuple[int, ...]) -> bool:
@@ -143,6 +151,10 @@ class Sentences:
                 result[argument.name] = meta_of(value)
             else:
                 result[argument.name] = manifest_value(value)
+        for param in self.operator.signature.params:
+            if param.name not in result and param.default is not MISSING:
+                # An object, which the operator leaves out.
+                result[param.name] = param.default
         return result
 
     def sentence(self, local: Mapping[str, Any]) -> str:
@@ -194,6 +206,7 @@ def namespace(operator: Operator) -> dict[str, Any]:
         "is_contiguous": is_contiguous,
         "bare": bare,
         "bad_length": bad_length,
+        "either": either,
         "adt_view": adt_view,
         "in_combos": in_combos,
         "compare": compare,

@@ -18,7 +18,6 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileops.codegen.model import Argument, Operator, Role
-from tileops.manifest.adt import ADTValue
 from tileops.manifest.language.kinds import DimKind
 from tileops.manifest.language.syntax import Axes, Axis
 from tileops.manifest.signature.interpret import TensorMeta
@@ -38,6 +37,9 @@ from tileops.testing.tensors import contents, random_tensor
 __all__ = ["Case", "Row", "bound_of", "cases", "rows"]
 
 Kind = Literal["real", "fake", "meta"]
+
+#: Tensors whose names hold one of these get no negative values.
+_NOT_NEGATIVE = ("var", "std", "scale")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +122,10 @@ class Row:
         return replace(self, case=shrink(self.case, max_elements))
 
     def tensors(
-        self, device: torch.device | str = "cpu", kind: Kind = "real", max_elements: int | None = None
+        self,
+        device: torch.device | str = "cpu",
+        kind: Kind = "real",
+        max_elements: int | None = None,
     ) -> Case:
         """The call with tensors in place."""
         row = self if max_elements is None else self.shrunk(max_elements)
@@ -164,9 +169,7 @@ def cases(
         yield row.tensors(device, kind, max_elements)
 
 
-def bound_of(
-    op: Any, *, registry: Registry | None = None, manifest: Path | None = None
-) -> Bound:
+def bound_of(op: Any, *, registry: Registry | None = None, manifest: Path | None = None) -> Bound:
     """The registered operator that `op` names."""
     if isinstance(op, type) and issubclass(op, Op) and registry is None and manifest is None:
         return op.bound()
@@ -253,7 +256,10 @@ def _tensor(
     if device.type == "meta":
         return torch.empty(meta.shape, dtype=dtype, device=device)
     seed = zlib.crc32(f"{row.op} {row.id} {name}".encode())
-    return random_tensor(meta.shape, dtype, device, seed)
+    tensor = random_tensor(meta.shape, dtype, device, seed)
+    # A variance or a scale below zero would make NaNs of everything.
+    spread = dtype.is_floating_point and any(word in name for word in _NOT_NEGATIVE)
+    return tensor.to(torch.float32).abs_().to(dtype) if spread else tensor
 
 
 def arguments_of(operator: Operator, case: RowCase, tensors: dict[str, Any]) -> dict[str, Any]:
@@ -268,15 +274,7 @@ def arguments_of(operator: Operator, case: RowCase, tensors: dict[str, Any]) -> 
 
 
 def _argument(argument: Argument, case: RowCase) -> Any:
-    value = case.params[argument.param]
-    if isinstance(value, ADTValue):
-        if argument.name == argument.param:
-            return value.kind
-        field = argument.name.removeprefix(f"{argument.param}_")
-        value = dict(value.fields).get(field)
-    elif value is None and argument.name != argument.param:
-        return None
-    return _torch_value(argument, value)
+    return _torch_value(argument, argument.part_of(case.params[argument.param]))
 
 
 def _torch_value(argument: Argument, value: Any) -> Any:
@@ -296,7 +294,9 @@ def _param(operator: Operator, case: RowCase, name: str) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def split_arguments(operator: Operator, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def split_arguments(
+    operator: Operator, values: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Positional inputs up to the last that is there, and keywords that are not None."""
     positional = [a for a in operator.arguments if not a.keyword_only and a.name in values]
     while positional and values[positional[-1].name] is None:

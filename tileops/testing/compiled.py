@@ -196,9 +196,7 @@ def fake_result(call: Call) -> list[torch.Tensor | None]:
 
 
 def _run(call: Call, frames: Frames, callee: Any, dynamic: bool | None) -> Any:
-    compiled = torch.compile(
-        call.function(callee), backend=frames, fullgraph=True, dynamic=dynamic
-    )
+    compiled = torch.compile(call.function(callee), backend=frames, fullgraph=True, dynamic=dynamic)
     return _invoke(call, compiled)
 
 
@@ -247,9 +245,7 @@ def _is_bookkeeping(node: torch.fx.Node) -> bool:
     return size or str(node.target).startswith("aten._assert_scalar")
 
 
-def _same_metadata(
-    call: Call, wanted: Sequence[Any], got: Sequence[Any], whose: str
-) -> None:
+def _same_metadata(call: Call, wanted: Sequence[Any], got: Sequence[Any], whose: str) -> None:
     if len(wanted) != len(got):
         raise CheckFailed(
             f"{_name(call)}: must return {len(wanted)} results as {whose} does, got {len(got)}"

@@ -184,10 +184,10 @@ def test_representable_is_what_torch_converts() -> None:
         for value in EDGES:
             if isinstance(value, complex) and DTYPES[name].category != "complex":
                 continue  # refused by the language, whatever the imaginary part
-            if DTYPES[name].category == "int" and isinstance(value, float) and math.isfinite(value):
-                # A float64 next to the limit of int64 rounds to it.
-                if abs(value) >= 2.0**62:
-                    continue
+            # A float64 next to the limit of int64 rounds to it.
+            large = isinstance(value, float) and math.isfinite(value) and abs(value) >= 2.0**62
+            if DTYPES[name].category == "int" and large:
+                continue
             if isinstance(value, int) and not -(2**63) <= value < 2**63:
                 continue
             found = PRIMITIVES["representable"].run(value, name)

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any, assert_never
 
 from tileops.manifest.language import symbolic
-from tileops.manifest.language.primitives import PRIMITIVES, adt_field
+from tileops.manifest.language.functions import adt_field
+from tileops.manifest.language.primitives import PRIMITIVES
 from tileops.manifest.language.syntax import (
     Axes,
     Axis,

@@ -15,7 +15,7 @@ from operator import le
 from typing import Any
 
 from tileops.manifest.language.arrays import Builder
-from tileops.manifest.language.primitives import adt_field, balanced_sizes
+from tileops.manifest.language.functions import adt_field, balanced_sizes
 from tileops.manifest.language.symbolic import DomainError
 
 

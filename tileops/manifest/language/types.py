@@ -152,8 +152,8 @@ def _word(word: str, at: int, adts: dict[str, tuple[str, ...]]) -> ParamType:
     raise ExprError(
         f"{word} must be a parameter type",
         at,
-        "known are int, bool, float, complex, Number, str, dict, list[X], tuple[X, ...], dtype"
-        " names, 'literals', torch.dtype, torch.device, ADT names and PascalCase object types",
+        "known are int, bool, float, complex, Number, str, dict, list[X], tuple[X, ...],"
+        " dtype names, 'literals', torch.dtype, torch.device, ADT names and PascalCase types",
     )
 
 

@@ -15,7 +15,7 @@ from tileops.diagnostics import codes
 from tileops.diagnostics.model import Label
 from tileops.manifest.adt import ADT, ADTValue
 from tileops.manifest.entry import CaseDecl, FamilyDecl
-from tileops.manifest.language.infer import Scope, infer, narrow
+from tileops.manifest.language.infer import infer
 from tileops.manifest.language.kinds import (
     BOOL,
     ADTKind,
@@ -26,8 +26,10 @@ from tileops.manifest.language.kinds import (
     NoneKind,
     members_of,
 )
+from tileops.manifest.language.narrowing import narrow
 from tileops.manifest.language.parse import ExprError, parse_expression
 from tileops.manifest.language.rewrite import replace_names
+from tileops.manifest.language.scope import Scope
 from tileops.manifest.language.syntax import (
     Apply,
     Compare,

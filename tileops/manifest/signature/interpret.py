@@ -416,10 +416,10 @@ def check_param(param: Param, value: Any, signature: Signature) -> str | None:
             return None
     adt = getattr(param.kind, "name", "")
     try:
-        if adt in signature.adts and not isinstance(value, str | int | float | list | tuple):
-            if value is not None:
-                adt_value(value, signature.adts[adt])
-                return None
+        plain = value is None or isinstance(value, str | int | float | list | tuple)
+        if adt in signature.adts and not plain:
+            adt_value(value, signature.adts[adt])
+            return None
         convert(value, param.type, signature.adts)
     except ValueError as error:
         return str(error)

@@ -29,11 +29,12 @@ from tileops.manifest.signature.families import (
     matches,
     pattern_conditions,
 )
+from tileops.manifest.signature.items import Group, Item, LetItem, RuleItem, TensorItem
 from tileops.manifest.signature.model import Let, Role, Signature, Tensor, substitute_shape
 from tileops.manifest.signature.obligations import obligations
 from tileops.manifest.signature.points import Discriminants, Variable, all_points
 from tileops.manifest.signature.reading import both, conditions_first, negated
-from tileops.manifest.signature.schedule import Group, Item, LetItem, RuleItem, TensorItem, schedule
+from tileops.manifest.signature.schedule import schedule
 from tileops.manifest.signature.steps import (
     ComboStep,
     EmitStep,

@@ -13,9 +13,10 @@ from typing import TypeVar
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Code, Findings, Span
 from tileops.manifest.entry import Text
+from tileops.manifest.language.arguments import bind_arguments
 from tileops.manifest.language.arrays import TYPECODES
 from tileops.manifest.language.generators import GENERATORS, Generator
-from tileops.manifest.language.infer import Scope, bind_arguments, infer
+from tileops.manifest.language.infer import infer
 from tileops.manifest.language.kinds import (
     TENSOR,
     ADTKind,
@@ -29,6 +30,7 @@ from tileops.manifest.language.kinds import (
 from tileops.manifest.language.parse import ExprError, parse_expression
 from tileops.manifest.language.predicates import PREDICATES, Predicate
 from tileops.manifest.language.primitives import Formal, Primitive
+from tileops.manifest.language.scope import Scope
 from tileops.manifest.language.syntax import (
     Axis,
     Call,

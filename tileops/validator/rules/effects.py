@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tileops.codegen.generate import generate_header
 from tileops.codegen.model import OverloadHeader
-from tileops.codegen.operator_schema import Unschematic
+from tileops.codegen.operator_schema import Unschematic, left_out
 from tileops.diagnostics import codes
 from tileops.manifest.language.syntax import Expr
 from tileops.manifest.roofline import traffic
@@ -39,6 +39,14 @@ def schema(subject: Subject) -> None:
     except Unschematic as error:
         subject.report(codes.UNSCHEMATIC, f"{subject.entry.op} should have a schema: {error}")
         return
+    for param in left_out(subject.signature):
+        subject.report(
+            codes.UNSCHEMATIC,
+            f"{param.name} should have a type that an operator schema carries, got {param.type}:"
+            " only the class takes it",
+            span=param.text.span,
+            field=f"signature.params.{param.name}",
+        )
     branches = effect_branches(subject.signature, discriminants_of(subject.signature))
     pairs = list(zip(branches, header.overloads, strict=True))
     for branch, overload in pairs:
