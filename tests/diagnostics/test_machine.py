@@ -90,14 +90,15 @@ class TestForms(expecttest.TestCase):
 """,
         )
 
-
     def test_sarif(self) -> None:
         log = json.loads(to_sarif(sample(), {"errors": 2}))
         check_log(log)
         (run,) = log["runs"]
         assert run["properties"] == {"errors": 2}
         assert len(run["tool"]["driver"]["rules"]) == len(codes.CODES)
-        self.assertExpectedInline(json.dumps(run["results"], indent=1), """\
+        self.assertExpectedInline(
+            json.dumps(run["results"], indent=1),
+            """\
 [
  {
   "ruleId": "TO101",
@@ -166,7 +167,8 @@ class TestForms(expecttest.TestCase):
    }
   ]
  }
-]""")
+]""",
+        )
 
 
 def test_the_check_of_sarif_can_fail() -> None:

@@ -60,7 +60,11 @@ def test_progress_counts_entries_in_order(tmp_path: Path) -> None:
     folder = manifest(tmp_path / "spec", 9)
     for jobs in (1, 2):
         seen: list[tuple[int, int]] = []
-        validate(folder, jobs=jobs, progress=lambda done, total, op, into=seen: into.append((done, total)))
+        validate(
+            folder,
+            jobs=jobs,
+            progress=lambda done, total, op, into=seen: into.append((done, total)),
+        )
         assert seen == [(at, 9) for at in range(9)]
 
 

@@ -24,6 +24,7 @@ from tileops.codegen.emit_shapes import (
 )
 from tileops.codegen.lower import Lowering
 from tileops.codegen.model import Argument, Role
+from tileops.diagnostics.text import printable
 from tileops.manifest.language.kinds import DTypeKind
 from tileops.manifest.language.syntax import Name
 from tileops.manifest.signature.effects import EffectBranch
@@ -97,7 +98,7 @@ def infer_text(
     ]
     source = "\n".join(
         [
-            f"# {signature.operator}, generated from {origin}",
+            f"# {signature.operator}, generated from {printable(origin)}",
             *constants,
             "",
             "",

@@ -441,7 +441,18 @@ def _python_default(value: Any, param: Param) -> str:
     dtype = any(isinstance(kind, DTypeKind) for kind in members_of(param.kind))
     if dtype and isinstance(value, str):
         return f"torch.{value}"
-    return repr(tuple(value)) if isinstance(value, list) else repr(value)
+    return repr(_literal(tuple(value) if isinstance(value, list) else value))
+
+
+def _literal(value: Any) -> Any:
+    """The value with every ADT value as the mapping that denotes it, whose `repr` is Python."""
+    match value:
+        case ADTValue():
+            return {value.kind: dict(value.fields)}
+        case list() | tuple():
+            return type(value)(_literal(item) for item in value)
+        case _:
+            return value
 
 
 def annotation_of(type_: ParamType) -> str:

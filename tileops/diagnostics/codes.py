@@ -124,6 +124,12 @@ NO_REFERENCE_PACKAGE = Code(
     Severity.ADVISORY,
     "The package of a reference API is not installed.",
 )
+NO_COST_FUNCTION = Code(
+    "TO710", "no-cost-function", Severity.ERROR, "The function of a cost model does not resolve."
+)
+BAD_ADT_CLASS = Code(
+    "TO711", "bad-adt-class", Severity.ERROR, "A data type lacks its Python class or enum."
+)
 
 CODES: tuple[Code, ...] = tuple(
     sorted(

@@ -100,7 +100,7 @@ def reference_page() -> str:
         "",
         "What `tileops validate` may find. A code is stable and never reused; an advisory changes"
         " the exit status only with `--strict-advisories`. `tileops explain CODE` shows one of"
-        " these sections. Generated from `tileops/diagnostics/pages`; `make accept` writes it anew.",
+        " these sections. Generated from `tileops/diagnostics/pages`; `make accept` rewrites it.",
         "",
         *_table(CODES),
     ]
@@ -124,4 +124,10 @@ def _fenced(block: Block) -> list[str]:
     words = block.info.split()[1:]
     title = "the signature of an entry" if block.kind == "signature" else " ".join(words)
     title = f"{title}, a folder" if block.kind == "folder" else title
-    return [f"`{title}`:" if words else f"{title}:", "", f"```{language}", block.text.rstrip(), "```"]
+    return [
+        f"`{title}`:" if words else f"{title}:",
+        "",
+        f"```{language}",
+        block.text.rstrip(),
+        "```",
+    ]

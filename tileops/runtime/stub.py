@@ -329,4 +329,6 @@ def _constants() -> dict[str, Any]:
     dtypes = {name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
     hidden = ("bool", "int", "float", "complex")
     named = {name: value for name, value in dtypes.items() if name not in hidden}
-    return {"torch": torch, "inf": float("inf"), "nan": float("nan"), **named}
+    # Without the built-in functions the text of a default can call nothing but this one.
+    builtins = {"float": float}
+    return {"__builtins__": builtins, "torch": torch, "inf": float("inf"), "nan": float("nan"), **named}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tileops.diagnostics import codes
+from tileops.manifest.adt import ADTValue
 from tileops.manifest.signature.model import MISSING, Signature
 from tileops.validator.code import class_or_none
 from tileops.validator.model import Phase, Rule, Subject
@@ -113,6 +114,8 @@ def _same(have: Any, want: Any) -> bool:
     """Whether a Python default is the manifest's: a dtype by its name, a list as a tuple."""
     if have is MISSING or want is MISSING:
         return have is want
+    if isinstance(want, ADTValue):
+        return have == want or have == {want.kind: dict(want.fields)}
     if isinstance(want, list | tuple):
         return isinstance(have, list | tuple) and list(have) == list(want)
     if isinstance(want, str) and not isinstance(have, str):
