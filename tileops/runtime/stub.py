@@ -331,4 +331,5 @@ def _constants() -> dict[str, Any]:
     named = {name: value for name, value in dtypes.items() if name not in hidden}
     # Without the built-in functions the text of a default can call nothing but this one.
     builtins = {"float": float}
-    return {"__builtins__": builtins, "torch": torch, "inf": float("inf"), "nan": float("nan"), **named}
+    numbers = {"inf": float("inf"), "nan": float("nan")}
+    return {"__builtins__": builtins, "torch": torch, **numbers, **named}
