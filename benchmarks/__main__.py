@@ -33,8 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
     for name in given.names:
         if name not in known:
             parser.error(f"there is no benchmark {name!r}; there are {', '.join(known)}")
+    every = [name for name, item in known.items() if not item.by_name_only]
     return run(
-        [known[name] for name in given.names or known],
+        [known[name] for name in given.names or every],
         Request(
             Options(given.quick, not given.no_compile),
             given.results,

@@ -32,13 +32,17 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A named set of cases. `shown` turns the values of finished cases, by id, into text."""
+    """A named set of cases. `shown` turns the values of finished cases, by id, into text.
+
+    `by_name_only` leaves it out of a run that names none.
+    """
 
     name: str
     summary: str
     cases: Callable[[Options], Iterable[Case]]
     shown: Callable[[dict[str, Values]], str]
     needs_gpu: bool = False
+    by_name_only: bool = False
 
 
 class Unmeasurable(Exception):

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from benchmarks import dispatch, kernels, startup, validate
 from benchmarks.case import Benchmark
+from benchmarks.kernels import tile_search
 
 
 def benchmarks() -> dict[str, Benchmark]:
     """Every benchmark by its name."""
-    every = (startup.BENCHMARK, validate.BENCHMARK, dispatch.BENCHMARK, kernels.BENCHMARK)
-    return {item.name: item for item in every}
+    modules = (startup, validate, dispatch, kernels, tile_search)
+    return {module.BENCHMARK.name: module.BENCHMARK for module in modules}

@@ -100,8 +100,14 @@ def _custom(name: str, schema: str, run: Callable[..., Any]) -> Any:
     return made
 
 
-def _norm(x: torch.Tensor, weight: torch.Tensor | None = None) -> torch.Tensor:
-    return norm_reference.rms_norm(x, weight, normalized_shape=[COLUMNS], eps=1e-6)
+def _norm(
+    x: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    *,
+    normalized_shape: Sequence[int],
+    eps: float | None = None,
+) -> torch.Tensor:
+    return norm_reference.rms_norm(x, weight, normalized_shape=normalized_shape, eps=eps)
 
 
 def _norm_subject(device: str, weighted: bool) -> Subject:
@@ -109,16 +115,19 @@ def _norm_subject(device: str, weighted: bool) -> Subject:
     tensors = (x, torch.randn(COLUMNS, device=device)) if weighted else (x,)
     overload = torch.ops.tileops.norm_rms_norm_fwd.default
     shape = [COLUMNS]
-    schema = "(Tensor x, Tensor? weight=None) -> Tensor"
+    given = {"normalized_shape": shape, "eps": 1e-6}
+    # The same arguments, so that ratios are of checks and not of torch's handling of lists.
+    schema = "(Tensor x, Tensor? weight=None, *, SymInt[] normalized_shape, float? eps=None)"
+    schema += " -> Tensor"
     return Subject(
         f"RMSNorm, {len(tensors)} tensor{'s' if weighted else ''}",
         tensors,
         {
-            "tileops": lambda *t: overload(*t, normalized_shape=shape, eps=1e-6),
-            "class": RMSNormFwdOp(normalized_shape=shape, eps=1e-6),
-            "bare": _bare("norm", schema, _norm),
-            "custom_op": _custom("norm", schema, _norm),
-            "reference": _norm,
+            "tileops": functools.partial(overload, **given),
+            "class": RMSNormFwdOp(**given),
+            "bare": functools.partial(_bare("norm", schema, _norm), **given),
+            "custom_op": functools.partial(_custom("norm", schema, _norm), **given),
+            "reference": functools.partial(_norm, **given),
             "aten": lambda *t: F.rms_norm(t[0], shape, *t[1:], eps=1e-6),
         },
     )

@@ -123,8 +123,13 @@ class ResultFile:
             "values": values,
         }
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(line, allow_nan=False, sort_keys=True) + "\n")
+        text = json.dumps(line, allow_nan=False, sort_keys=True) + "\n"
+        with self.path.open("a+b") as stream:
+            # A run that was killed may have left half a line, which must not swallow this one.
+            if stream.seek(0, os.SEEK_END):
+                stream.seek(-1, os.SEEK_END)
+                text = text if stream.read(1) == b"\n" else "\n" + text
+            stream.write(text.encode())
 
 
 def _same(line: dict[str, Any]) -> bool:

@@ -1,6 +1,6 @@
 """One family in an interpreter where nothing ran before: the first contact is the compiler's.
 
-Run as a program with a family's name; prints one line for each entry. The caches of its
+Run as a program with a backend and a family; prints one line for each entry. The caches of its
 environment are empty.
 """
 
@@ -15,16 +15,15 @@ from tileops.testing.cases import rows
 from tileops.testing.compiled import check_static
 
 
-def main(family: str) -> None:
-    entries = [e for e in tileops.registry.entries if e.family == family]
-    for at, entry in enumerate(e for e in entries if e.status == "implemented"):
+def main(backend: str, family: str) -> None:
+    for entry in tileops.registry.entries:
+        if entry.family != family or entry.status != "implemented":
+            continue
         case = rows(entry.name)[0].tensors("cpu", max_elements=1024)
-        # The C++ compiler once per family; the graph of the others is traced as cold.
-        backend = "inductor" if at == 0 else None
         result = check_static(case.call, backend=backend)
         torch.testing.assert_close(result, case(), equal_nan=True)
         print(entry.name)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

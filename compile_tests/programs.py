@@ -42,14 +42,15 @@ def save(call: Call, at: Path) -> None:
 
 
 def load_and_run(folder: Path) -> int:
-    """Runs every program of a folder, as it is and compiled; returns how many there were."""
+    """Runs every program of a folder, the first compiled too; returns how many there were."""
     files = sorted(folder.glob("*.pt2"))
-    for file in files:
+    for at, file in enumerate(files):
         program = torch.export.load(file).module()
         inputs, expected = torch.load(file.with_suffix(".pt"))
         torch.testing.assert_close(program(*inputs), expected, equal_nan=True)
-        compiled = torch.compile(program, backend="aot_eager", fullgraph=True)
-        torch.testing.assert_close(compiled(*inputs), expected, equal_nan=True)
+        if at == 0:
+            compiled = torch.compile(program, backend="aot_eager", fullgraph=True)
+            torch.testing.assert_close(compiled(*inputs), expected, equal_nan=True)
     return len(files)
 
 

@@ -40,4 +40,3 @@ def class_of(row: Row) -> type:
     found = row.bound.op_class
     assert found is not None, f"{row.op} is implemented and has no class"
     return found
-

@@ -31,7 +31,7 @@ def measure(row: Row, compiling: bool) -> Values:
 
 
 def _measure(row: Row, compiling: bool) -> Values:
-    first = subject_of(row, "cuda")
+    first = subject_of(row, device_time.device())
     served = serving(first)
     error, failures = error_of(first), {}
     size = sum(tensor.nbytes for tensor in first.tensors)

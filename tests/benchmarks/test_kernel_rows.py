@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from typing import Any
 
 import pytest
@@ -9,9 +11,8 @@ import torch
 
 import tileops
 from benchmarks.case import Options
-from benchmarks.kernels import BENCHMARK, table
+from benchmarks.kernels import BENCHMARK, device_time, measure, table
 from benchmarks.kernels.baselines import baselines
-from benchmarks.kernels.measure import error_of
 from benchmarks.kernels.subject import subject_of
 from tests.devices import gpu
 from tileops.testing.cases import rows
@@ -24,7 +25,7 @@ def test_the_forms_of_a_row_agree(op: str) -> None:
     row = rows(op)[0]
     with torch.no_grad():
         subject = subject_of(row, "cpu", max_elements=4096)
-        error = error_of(subject)
+        error = measure.error_of(subject)
         assert error is not None and error < 1e-6
         assert subject.bytes > 0
         copy = subject.with_copy()
@@ -66,9 +67,28 @@ def test_the_table_puts_the_worst_row_first() -> None:
     assert family.split()[1:4] == ["2", "2", "2"]
 
 
+@pytest.mark.parametrize("op", ["RMSNormFwdOp", "SinusoidalFwdOp"])
+def test_the_measurement_of_a_row_without_a_gpu(op: str, monkeypatch: Any) -> None:
+    def once(calls: Any) -> float:
+        for call in calls:
+            call()
+        return 2.0
+
+    small = functools.partial(subject_of, max_elements=4096)
+    monkeypatch.setattr(measure, "subject_of", small)
+    monkeypatch.setattr(measure, "serving", lambda subject: None)
+    monkeypatch.setattr(device_time, "device", lambda: "cpu")
+    monkeypatch.setattr(device_time, "graph_us", once)
+    monkeypatch.setattr(device_time, "copy_bytes_per_s", lambda: 4e12)
+    monkeypatch.setattr(device_time, "matmul_flops_per_s", lambda dtype: 7e14)
+    values = measure.measure(rows(op)[0], compiling=False)
+    assert json.loads(json.dumps(values, allow_nan=False)) == values
+    assert not values["wrong"] and values["failures"] == {}
+    assert values["bytes_per_s"] == values["bytes"] / 2e-6
+    assert "geometric means" in table.shown({"row": values})
+
+
 @gpu
 def test_a_row_is_measured() -> None:
-    from benchmarks.kernels.measure import measure
-
-    found = measure(rows("RMSNormFwdOp")[0], compiling=False)
+    found = measure.measure(rows("RMSNormFwdOp")[0], compiling=False)
     assert found["us"]["tileops"] > 0 and not found["wrong"] and found["failures"] == {}

@@ -86,7 +86,10 @@ def test_a_function_that_can_be_imported_prices_the_cases_of_an_implemented_entr
     code = "def price(call):\n    return call.indices['M'], call.tensors['x'].bytes\n"
     (spec / "nowhere_at_all.py").write_text(code)
     monkeypatch.syspath_prepend(str(spec))
-    assert main(["cases", "--spec", str(spec), "--op", "AFwdOp", "--format", "json"]) == 0
+    command = ["cases", "--spec", str(spec), "--op", "AFwdOp", "--format", "json"]
+    assert main(command) == 0
+    assert {item["flops"] for item in lines(capsys)} == {None}
+    assert main([*command, "--import"]) == 0
     assert [(item["flops"], item["bytes"]) for item in lines(capsys)] == [(4, 16), (4, 8), (5, 10)]
 
 
@@ -97,7 +100,8 @@ def test_a_function_that_fails_is_a_finding_and_the_case_is_listed(
     text = (spec / "two.yaml").read_text()
     (spec / "two.yaml").write_text(text.replace("nowhere_at_all", "fails_to_price"))
     monkeypatch.syspath_prepend(str(spec))
-    assert main(["cases", "--spec", str(spec), "--op", "AFwdOp", "--format", "json"]) == 1
+    arguments = ["cases", "--spec", str(spec), "--import", "--op", "AFwdOp", "--format", "json"]
+    assert main(arguments) == 1
     captured = capsys.readouterr()
     assert [json.loads(line)["flops"] for line in captured.out.splitlines()] == [None] * 3
     assert "TO601" in captured.err and "fails_to_price.price must price the call" in captured.err

@@ -101,14 +101,24 @@ def signatures(draw: st.DrawFn) -> str:
         lines.append('  table: {dtype: float32, shape: "[C, 2]"}')
         lines[1:] = ["params:", lines.pop(), *lines[2:]]
     lines.append("inputs:")
-    anchors = draw(st.permutations(['x: {dtype: T, shape: "[A, B]"}', 'y: {dtype: U, shape: "[*S, C]"}', 'i: {dtype: T, shape: "[*R]"}']))
+    anchors = draw(
+        st.permutations(
+            [
+                'x: {dtype: T, shape: "[A, B]"}',
+                'y: {dtype: U, shape: "[*S, C]"}',
+                'i: {dtype: T, shape: "[*R]"}',
+            ]
+        )
+    )
     inputs = list(anchors[: draw(st.integers(0, 3))])
     for name in ("u", "v1")[: draw(st.integers(0 if inputs else 1, 2))]:
         dtype = draw(st.sampled_from(DTYPES))
         inputs.append(f'{name}: {{dtype: "{dtype}", shape: "{draw(shapes(2))}"}}')
     inputs = draw(st.permutations(inputs))
     inputs += [f'w: {{dtype: T, shape: "{draw(shapes(1))}", optional: true}}']
-    inputs += [f'v: {{dtype: float32, shape: "{draw(shapes(1))}", optional: "{draw(st.sampled_from(PRESENCES))}"}}']
+    inputs += [
+        f'v: {{dtype: float32, shape: "{draw(shapes(1))}", optional: "{draw(st.sampled_from(PRESENCES))}"}}'
+    ]
     lines += [f"  {item}" for item in inputs]
     lines.append("outputs:")
     buffer = draw(st.booleans())
@@ -118,7 +128,10 @@ def signatures(draw: st.DrawFn) -> str:
         dtype = draw(st.sampled_from(DTYPES))
         lines.append(f'  o{at}: {{dtype: "{dtype}", shape: "{draw(shapes(2))}"{extra}}}')
     lines += ["types:", FAMILIES.rstrip()]
-    lines += ["let:", *(f'  {name}: "{draw(st.sampled_from(options))}"' for name, options in LETS.items())]
+    lines += [
+        "let:",
+        *(f'  {name}: "{draw(st.sampled_from(options))}"' for name, options in LETS.items()),
+    ]
     rules = draw(st.lists(st.sampled_from(RULES), max_size=3, unique=True))
     lines.append(f"shape_rules: [{', '.join(chr(34) + rule + chr(34) for rule in rules)}]")
     # A family that no shape applies is an error.
@@ -228,5 +241,7 @@ def _mutate(draw: st.DrawFn, call: dict[str, Any], subject: Subject) -> None:
         shape[draw(st.integers(0, len(shape) - 1))] = draw(SIZES)
     elif kind == "rank":
         shape = shape[1:] if draw(st.booleans()) else [*shape, 2]
-    dtype = draw(st.sampled_from(("float16", "int32", "float64"))) if kind == "dtype" else meta.dtype
+    dtype = (
+        draw(st.sampled_from(("float16", "int32", "float64"))) if kind == "dtype" else meta.dtype
+    )
     call[name] = TensorMeta(tuple(shape), dtype)

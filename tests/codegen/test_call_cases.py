@@ -27,7 +27,10 @@ def test_calls_give_what_is_written_beside_them(case: Case) -> None:
             expected.outputs[name] != output(value) for name, value in call.outputs.items()
         ):
             wrong.append(f"{call.text}\n    interpreted: {shown(expected)}")
-        if " must be passed, got None" in expected.sentence and " because " not in expected.sentence:
+        if (
+            " must be passed, got None" in expected.sentence
+            and " because " not in expected.sentence
+        ):
             # The schema refuses a missing required tensor before generated code runs.
             continue
         for way in (subject.generated, subject.traced):

@@ -26,7 +26,11 @@ def manifest() -> Manifest:
 
 def implemented() -> list[str]:
     entries = manifest().entries
-    return [entry.op for entry in entries if entry.status is not None and entry.status.text == "implemented"]
+    return [
+        entry.op
+        for entry in entries
+        if entry.status is not None and entry.status.text == "implemented"
+    ]
 
 
 @cache
@@ -57,6 +61,8 @@ def test_schemas_and_plan_are_the_golden_ones(op: str, golden: Callable[[str, st
 
 
 def test_no_golden_file_is_left_over() -> None:
-    kept = {f"{operator(op).header.operator}{end}" for op in implemented() for end in (".py", ".txt")}
+    kept = {
+        f"{operator(op).header.operator}{end}" for op in implemented() for end in (".py", ".txt")
+    }
     own = {path.name for path in GOLDEN.glob("*_fwd.*")}
     assert own == kept

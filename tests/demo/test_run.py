@@ -151,6 +151,18 @@ def test_a_second_length_that_recompiles_is_noticed() -> None:
     assert "another length recompiles: a step was compiled 2 times" in problems
 
 
+def test_a_step_that_recompiles_every_time_is_noticed() -> None:
+    class Count:
+        calls = 0.5
+
+    def counting(x: torch.Tensor) -> torch.Tensor:
+        Count.calls += 1.0
+        return TILEOPS.silu_and_mul(x) * (Count.calls / Count.calls)
+
+    (problem,), _ = run(replace(TILEOPS, silu_and_mul=counting))
+    assert problem.startswith("a second length recompiles: ")
+
+
 def test_a_missing_node_is_noticed() -> None:
     def plain_when_compiled(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return x + y if torch.compiler.is_compiling() else TILEOPS.add(x, y)

@@ -4,7 +4,7 @@ _set0 = _G_dtype_set(('float16', 'bfloat16'))
 
 def infer(input, residual, weight, eps):
     _device = input.device
-    _input_shape = input.shape
+    _input_shape = (*input.shape,)
     if len(_input_shape) < 1:
         _G_reject(locals())
     _input_dtype = input.dtype
@@ -12,7 +12,7 @@ def infer(input, residual, weight, eps):
         _G_reject(locals())
     B = _input_shape[:-1]
     N = _input_shape[-1]
-    _residual_shape = residual.shape
+    _residual_shape = (*residual.shape,)
     if len(_residual_shape) != len(B) + 1:
         _G_reject(locals())
     if residual.dtype != _input_dtype:

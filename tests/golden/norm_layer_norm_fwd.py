@@ -6,7 +6,7 @@ def infer(input, weight, bias, normalized_shape, eps):
     _device = input.device
     if not (len(normalized_shape) > 0):
         _G_reject(locals())
-    _input_shape = input.shape
+    _input_shape = (*input.shape,)
     if len(_input_shape) < len(normalized_shape):
         _G_reject(locals())
     _input_dtype = input.dtype

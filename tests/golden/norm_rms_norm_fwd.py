@@ -6,7 +6,7 @@ def infer(x, weight, normalized_shape, eps):
     _device = x.device
     if not (len(normalized_shape) > 0):
         _G_reject(locals())
-    _x_shape = x.shape
+    _x_shape = (*x.shape,)
     if len(_x_shape) < len(normalized_shape):
         _G_reject(locals())
     _x_dtype = x.dtype

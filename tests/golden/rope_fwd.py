@@ -2,7 +2,7 @@
 _set0 = _G_dtype_set(('float16', 'bfloat16', 'float32'))
 
 
-def infer(x, rope_layout, input_layout, base):
+def infer(x, rope_layout, input_layout, base, rotary_dim):
     S = None
     D = None
     B = None
@@ -28,7 +28,11 @@ def infer(x, rope_layout, input_layout, base):
         S, D = _x_shape
     if input_layout == '2d':
         B, S, H, D = _x_shape
-    _c = (D % 2) == 0
+    R = rotary_dim if (rotary_dim is not None) else D
+    _c = _G_conjunction((0 <= R), lambda: (R <= D))
     if _c is not True:
         _G_require(_c, locals())
-    return _device, ((((S, D) if input_layout == '1d' else (B, S, H, D)), _x_dtype),), (B, D, H, S)
+    _c = (R % 2) == 0
+    if _c is not True:
+        _G_require(_c, locals())
+    return _device, ((((S, D) if input_layout == '1d' else (B, S, H, D)), _x_dtype),), (B, D, H, R, S)

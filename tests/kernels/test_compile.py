@@ -54,6 +54,12 @@ def norms() -> Iterator[Case]:
             launcher = "long_row" if long else "row"
             yield Case(name, FusedAddRMSNormFwdOp, launcher, [x, x], [x, x, w])
             yield Case(name, LayerNormFwdOp, "row", [x], [x, w, w], shape)
+    for rows, n, dtype in ((2048, 5120, BF16), (2048, 20480, BF16), (2048, 5120, F32)):
+        x, w = meta(rows, n, dtype=dtype), meta(n, dtype=dtype)
+        shape = {"normalized_shape": [n]}
+        yield Case(f"tail-{n}-{dtype}", RMSNormFwdOp, "row", [x], [x, w], {**shape, "eps": None})
+        yield Case(f"tail-{n}-{dtype}", FusedAddRMSNormFwdOp, "row", [x, x], [x, x, w])
+        yield Case(f"tail-{n}-{dtype}", LayerNormFwdOp, "row", [x], [x, w, w], shape)
     x, w = meta(4, 102400), meta(102400)
     shape = {"normalized_shape": [102400]}
     for launcher in ("split_row", "long_row"):
@@ -132,6 +138,8 @@ def ropes() -> Iterator[Case]:
                 x = meta(2, 2048, 32, size, dtype=dtype)
                 params = {"rope_layout": layout, "input_layout": "2d"}
                 yield Case(f"{layout}-{size}-{dtype}", RoPEFwdOp, "pairs", [x], [x], params)
+                part = params | {"rotary_dim": size // 2}
+                yield Case(f"{layout}-{size}-part-{dtype}", RoPEFwdOp, "pairs", [x], [x], part)
             x = meta(8192, 128, dtype=dtype)
             yield Case(
                 f"1d-{layout}-{dtype}", RoPEFwdOp, "pairs", [x], [x], {"rope_layout": layout}

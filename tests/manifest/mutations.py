@@ -82,7 +82,9 @@ def _change(parent: Node, at: int, rng: random.Random) -> tuple[str, Node]:
     elif kind == "duplicate":
         entries.append((_scalar(key, f"{key.text}2"), value))
     elif kind == "rename":
-        name = rng.choice((f"{key.text}_", "x", "N", "lambda", "1", True, 3, None, "a b", "out", "inf", "T"))
+        name = rng.choice(
+            (f"{key.text}_", "x", "N", "lambda", "1", True, 3, None, "a b", "out", "inf", "T")
+        )
         if all(name != other.value for other, _ in entries):
             entries[at] = (_scalar(key, name), value)
     elif kind == "swap":
@@ -101,7 +103,9 @@ def retyped(node: Node, rng: random.Random) -> Node:
     if isinstance(node, ScalarNode) and isinstance(node.value, str) and choice >= len(VALUES) + 4:
         text = node.value
         cut = rng.randrange(len(text) + 1)
-        insert = rng.choice(("", "(", ")", "*", "-", " if ", " and ", "N", "x", ".", ",", "1", "not "))
+        insert = rng.choice(
+            ("", "(", ")", "*", "-", " if ", " and ", "N", "x", ".", ",", "1", "not ")
+        )
         end = min(len(text), cut + rng.randrange(3))
         return ScalarNode(text[:cut] + insert + text[end:], text, span, False)
     if choice < len(VALUES):

@@ -49,7 +49,10 @@ def check_layer(x, weight, bias, trailing: int = 1, only=None) -> str:
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(5, 37), (1, 1), (301, 8), (2, 3, 64), (3, 1000), (64,)])
+@pytest.mark.parametrize(
+    "shape",
+    [(5, 37), (1, 1), (301, 8), (2, 3, 64), (3, 1000), (64,), (3, 1300), (2, 2049), (2, 2, 5120)],
+)
 def test_rows(device, dtype, shape) -> None:
     x, r = torch.randn(2, *shape, device=device).to(dtype)
     w, b = torch.randn(2, shape[-1], device=device).to(dtype)

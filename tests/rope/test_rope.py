@@ -68,15 +68,29 @@ def test_position_zero_is_left_alone_and_outputs_are_fresh() -> None:
     assert float(x.abs().sum()) > 0
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("rotary_dim", [0, 2, 6, 16])
+def test_reference_rotates_the_start_and_passes_the_rest_on(layout, rotary_dim) -> None:
+    x = torch.randn(2, 30, 3, 16)
+    y = rope(x, rope_layout=layout, input_layout="2d", rotary_dim=rotary_dim)
+    start = x[..., :rotary_dim]
+    assert_close(y[..., :rotary_dim], turned(start, layout, 10000.0), x.dtype, 2)
+    assert torch.equal(y[..., rotary_dim:], x[..., rotary_dim:])
+    assert y.is_contiguous() and y.data_ptr() != x.data_ptr()
+    half = rope(x[0, :, 0].half(), rope_layout=layout, rotary_dim=rotary_dim)
+    assert half.dtype == torch.float16
+    assert torch.equal(half[:, rotary_dim:], x[0, :, 0, rotary_dim:].half())
+
+
 def test_reference_is_differentiable() -> None:
     x = torch.randn(5, 8, dtype=torch.float64, requires_grad=True)
     for layout in LAYOUTS:
         assert torch.autograd.gradcheck(lambda x, layout=layout: rope(x, rope_layout=layout), (x,))
 
 
-def check(x, layout: str, base: float = 10000.0) -> None:
+def check(x, layout: str, base: float = 10000.0, rotary_dim: int | None = None) -> None:
     form = "1d" if x.dim() == 2 else "2d"
-    params = {"rope_layout": layout, "input_layout": form, "base": base}
+    params = {"rope_layout": layout, "input_layout": form, "base": base, "rotary_dim": rotary_dim}
     y = poisoned(x.shape, x.dtype, x.device)
     serve(RoPEFwdOp, [y], [x], params)
     assert_close(y, rope(x.double(), **params), x.dtype, 2)
@@ -105,6 +119,17 @@ def test_kernel_strides(device, layout) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("rotary_dim", [0, 2, 24, 32, 38])
+def test_kernel_rotates_the_start_and_passes_the_rest_on(device, dtype, layout, rotary_dim) -> None:
+    x = torch.randn(2, 9, 3, 38, device=device).to(dtype)
+    check(x, layout, rotary_dim=rotary_dim)
+    check(x.transpose(1, 2), layout, rotary_dim=rotary_dim)
+    check(x[0, :, 0], layout, rotary_dim=rotary_dim)
+
+
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("base", [1.0, 500000.0, 1e-3])
 def test_kernel_bases(device, base) -> None:
     check(torch.randn(40, 32, device=device), "neox", base)
@@ -125,6 +150,7 @@ def test_kernel_offsets_past_two_to_the_31(device) -> None:
 def test_kernel_full_size(dtype, layout) -> None:
     check(torch.randn(2, 2048, 32, 128, device="cuda").to(dtype), layout)
     check(torch.randn(131072, 128, device="cuda").to(dtype), layout, 500000.0)
+    check(torch.randn(1, 4096, 32, 128, device="cuda").to(dtype), layout, rotary_dim=64)
 
 
 @gpu

@@ -128,7 +128,11 @@ def test_a_class_that_disagrees(
 
 @pytest.mark.parametrize(
     "members",
-    [init(GOOD_INIT), forward("x, shift=None, out=None"), forward("x, shift=None, out=None, *, mode=1")],
+    [
+        init(GOOD_INIT),
+        forward("x, shift=None, out=None"),
+        forward("x, shift=None, out=None, *, mode=1"),
+    ],
 )
 def test_handwritten_methods_that_agree(
     registry: Any, monkeypatch: pytest.MonkeyPatch, members: dict[str, Any]

@@ -33,6 +33,7 @@ VERBS = (
     Verb("show", "show one operator: its entry, and what is derived from it", "show"),
     Verb("cases", "list the calls that the workload rows denote", "cases"),
     Verb("validate", "check a manifest", "validate"),
+    Verb("explain", "say what a diagnostic means, with an example mended", "explain"),
     Verb("demo", "compile a small model from these operators and compare it with PyTorch", "demo"),
     Verb("doctor", "report versions, devices, caches, and what is registered", "doctor"),
 )

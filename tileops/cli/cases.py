@@ -13,7 +13,12 @@ import sys
 from collections.abc import Iterator
 
 from tileops.cli.errors import FINDINGS, OK, unknown
-from tileops.cli.manifest_option import add_spec_option, chosen_folder
+from tileops.cli.manifest_option import (
+    add_import_option,
+    add_spec_option,
+    chosen_folder,
+    may_import,
+)
 from tileops.cli.output import shows_color, table, write
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Findings
@@ -31,6 +36,7 @@ from tileops.manifest.workload.text import HEADER, cost_of, record, summary
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_spec_option(parser)
+    add_import_option(parser)
     parser.add_argument("--op", metavar="NAME", help="only the cases of this entry")
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="json: one line for each case"
@@ -44,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         entries = [entry for entry in entries if entry.op == args.op]
         if not entries:
             raise unknown("op", args.op, [entry.op for entry in manifest.entries])
-    resolve = _Resolver()
+    resolve = _Resolver(may_import(args))
     rows: list[tuple[str, ...]] = []
     for entry in entries:
         for instance in _instances(entry, manifest):
@@ -70,9 +76,7 @@ def _instances(entry: Entry, manifest: Manifest) -> Iterator[Instance]:
         try:
             yield instantiate(case)
         except CaseFails as error:
-            findings.add(
-                codes.ROW_FAILS, case.decl.span, f"case {case.id}: {error}", op=entry.op
-            )
+            findings.add(codes.ROW_FAILS, case.decl.span, f"case {case.id}: {error}", op=entry.op)
 
 
 def _cost(instance: Instance, resolve: _Resolver, findings: Findings) -> Cost | None:
@@ -89,15 +93,17 @@ def _cost(instance: Instance, resolve: _Resolver, findings: Findings) -> Cost | 
 class _Resolver:
     """Imports the functions that rooflines name; what cannot be imported is not there.
 
-    Only the functions of implemented entries are asked for: other entries may have no code.
+    Only the functions of implemented entries are asked for: other entries may have no code. And
+    only a manifest that is trusted is asked: a path of a stranger's is data.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, trusted: bool) -> None:
+        self.trusted = trusted
         self.implemented = False
         self.found: dict[str, CostFunction | None] = {}
 
     def __call__(self, path: str) -> CostFunction | None:
-        if not self.implemented:
+        if not self.trusted or not self.implemented:
             return None
         if path not in self.found:
             module, _, name = path.rpartition(".")

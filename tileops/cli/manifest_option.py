@@ -23,6 +23,24 @@ def add_spec_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_import_option(parser: argparse._ActionsContainer) -> None:
+    """What names code in a manifest is data, until the caller says that it may be imported."""
+    parser.add_argument(
+        "--import",
+        dest="imports",
+        action="store_true",
+        help="import the code that the manifest of --spec names: its classes, functions and types",
+    )
+
+
+def may_import(args: argparse.Namespace) -> bool:
+    """Whether the code that the manifest names may be imported: ours, or what the caller trusts."""
+    if args.spec is None or args.imports:
+        return True
+    chosen: Path = args.spec
+    return chosen.is_dir() and chosen.samefile(spec_folder())
+
+
 def chosen_folder(spec: Path | None) -> Path:
     """The folder that `--spec` names."""
     folder = spec_folder() if spec is None else spec

@@ -1,4 +1,4 @@
-"""`tileops validate`: what is wrong with a manifest, as text, JSON or GitHub annotations.
+"""`tileops validate`: what is wrong with a manifest, as text, JSON, GitHub annotations or SARIF.
 
 The checks are `tileops.validator`'s; here are the options, the choice of entries and the form.
 """
@@ -9,10 +9,15 @@ import argparse
 import sys
 import time
 
-from tileops.cli.errors import FINDINGS, OK, unknown
-from tileops.cli.manifest_option import add_spec_option, chosen_folder
+from tileops.cli.errors import FINDINGS, OK, CommandError, unknown
+from tileops.cli.manifest_option import (
+    add_import_option,
+    add_spec_option,
+    chosen_folder,
+    may_import,
+)
 from tileops.cli.output import shows_color, write
-from tileops.diagnostics.machine import to_github, to_json
+from tileops.diagnostics.machine import to_github, to_json, to_sarif
 from tileops.diagnostics.model import Findings
 from tileops.diagnostics.text import render
 from tileops.manifest.entry import Entry
@@ -30,11 +35,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--family", action="append", default=[], help="only the entries of this family (repeatable)"
     )
-    parser.add_argument("--format", choices=("text", "json", "github"), default="text")
-    parser.add_argument(
+    parser.add_argument("--format", choices=("text", "json", "github", "sarif"), default="text")
+    code = parser.add_mutually_exclusive_group()
+    code.add_argument(
         "--static",
         action="store_true",
         help="import no operator code (the default for a folder that is not the shipped one)",
+    )
+    add_import_option(code)
+    parser.add_argument(
+        "--jobs", type=_jobs, default=1, metavar="N", help="share the entries out to N processes"
     )
     parser.add_argument(
         "--nightly", action="store_true", help="every reference API must be installed and resolve"
@@ -55,8 +65,9 @@ def run(args: argparse.Namespace) -> int:
     report = validate(
         folder,
         select=lambda entry: _chosen(entry, args),
-        static=args.static or args.spec is not None,
+        static=args.static or not may_import(args),
         options=Options(nightly=args.nightly),
+        jobs=args.jobs,
         progress=_progress(),
     )
     write(_form(report, args.format))
@@ -70,9 +81,18 @@ def _form(report: Report, form: str) -> str:
         return to_json(report.findings, report.summary)
     if form == "github":
         return to_github(report.findings)
+    if form == "sarif":
+        return to_sarif(report.findings, report.counts)
     text = render(report.findings, report.manifest.sources, shows_color(sys.stdout))
-    counts = ", ".join(f"{value} {name}" for name, value in report.summary.items())
+    counts = ", ".join(f"{value} {name}" for name, value in report.counts.items())
     return f"{text}{counts}\n"
+
+
+def _jobs(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise CommandError(f"--jobs must be at least 1, got {number}")
+    return number
 
 
 def _chosen(entry: Entry, args: argparse.Namespace) -> bool:
@@ -110,4 +130,3 @@ def _progress() -> Progress:
         sys.stderr.flush()
 
     return show
-

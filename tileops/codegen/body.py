@@ -62,7 +62,7 @@ class Context:
 
     @property
     def reject(self) -> str:
-        return f"{self.low.support('reject')}(locals())"
+        return f"{self.low.support('reject')}({self.low.builtin('locals')}())"
 
     def shape_of(self, tensor: str) -> str:
         return f"{self.prefix}{tensor}_shape"
@@ -80,7 +80,7 @@ class Context:
     def demand(self, condition: str) -> str:
         """The text of a check whose condition may be symbolic."""
         name = f"{self.prefix}c"
-        call = f"{self.low.support('require')}({name}, locals())"
+        call = f"{self.low.support('require')}({name}, {self.low.builtin('locals')}())"
         return f"{name} = {bare(condition)}\nif {name} is not True:\n    {call}"
 
     def require(self, condition: str, guard: Expr | None = None) -> None:

@@ -25,7 +25,7 @@ def emit_dtype(ctx: Context, step: DTypeStep) -> None:
     if step.names:
         assert isinstance(expr, Name)
         _bind(ctx, step, expr.id, own)
-    elif isinstance(expr, Literal) or isinstance(expr, Name) and expr.id in ctx.dtype_of:
+    elif isinstance(expr, Literal) or (isinstance(expr, Name) and expr.id in ctx.dtype_of):
         ctx.fail_if(f"{own} != {torch_dtype(ctx, expr)}", step.guard)
     else:
         names = ctx.low.support("dtype_names")

@@ -65,6 +65,7 @@ def overload_lines(
     signature = ctx.signature
     conditions = {tensor.name: condition_of(tensor) for tensor in signature.inputs}
     nullable = {tensor.name: tensor.presence for tensor in signature.outputs}
+    split = _split(branches)
     lines = []
     for branch in branches[1:]:
         parts = []
@@ -74,11 +75,11 @@ def overload_lines(
                 parts.append(text if name in branch.written else f"not {text}")
         if signature.buffer is not None:
             parts.append(f"out is {'not ' if branch.out else ''}None")
-        for output in signature.outputs:
-            presence = nullable[output.name]
-            if presence is not None and "_without_" in branch.name:
+        for name in split.get((branch.written, branch.out), ()):
+            presence = nullable[name]
+            if presence is not None:
                 text = ctx.low.expr(presence)
-                parts.append(text if output.name in branch.returns else f"not {text}")
+                parts.append(text if name in branch.returns else f"not {text}")
         lines += [f"if {' and '.join(parts)}:", f"    return {branch.name!r}"]
     return [
         "",
@@ -87,3 +88,17 @@ def overload_lines(
         *(f"    {line}" for line in (*own, *lines)),
         f"    return {branches[0].name!r}",
     ]
+
+
+def _split(
+    branches: tuple[EffectBranch, ...],
+) -> dict[tuple[tuple[str, ...], bool], tuple[str, ...]]:
+    """The outputs whose presence tells apart branches that write the same tensors."""
+    groups: dict[tuple[tuple[str, ...], bool], list[tuple[str, ...]]] = {}
+    for branch in branches:
+        groups.setdefault((branch.written, branch.out), []).append(branch.returns)
+    return {
+        key: tuple(dict.fromkeys(name for returns in several for name in returns))
+        for key, several in groups.items()
+        if len(several) > 1
+    }

@@ -22,7 +22,10 @@ def emit_rank(ctx: Context, step: RankStep) -> None:
     shape = ctx.shape_of(step.tensor)
     if step.tensor not in ctx.shaped:
         ctx.shaped.add(step.tensor)
-        ctx.add(f"{shape} = {step.tensor}.shape", ctx.presence_guard(step.tensor))
+        # Slices of a plain tuple cost a third of those of a torch.Size.
+        sizes = f"{step.tensor}.shape"
+        sizes = f"(*{sizes},)" if _sliced(ctx, step.tensor) else sizes
+        ctx.add(f"{shape} = {sizes}", ctx.presence_guard(step.tensor))
     length = f"{ctx.low.builtin('len')}({shape})"
     least = count(ctx, step.count, step.splices)
     if step.open is None:
@@ -33,6 +36,13 @@ def emit_rank(ctx: Context, step: RankStep) -> None:
     else:
         known = f"{length} != {least} + {ctx.low.builtin('len')}({step.open})"
         ctx.fail_if(f"{length} < {least} if {step.open} is None else {known}", step.guard)
+
+
+def _sliced(ctx: Context, tensor: str) -> bool:
+    return any(
+        isinstance(step, SpliceStep) and step.tensor == tensor and not step.alone
+        for step in ctx.plan.steps
+    )
 
 
 def unpacked(steps: Sequence[Step], at: int) -> list[AxisStep]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tileops.codegen.infer_function import infer_text
 from tileops.codegen.model import Header, Operator
 from tileops.codegen.operator_schema import (
     arguments_of,
@@ -20,13 +19,14 @@ from tileops.manifest.signature.steps import Plan
 def generate_header(signature: Signature) -> Header:
     """What registration needs. Raises `Unschematic` where no operator schema fits."""
     arguments = arguments_of(signature)
-    return header_of(
-        signature, arguments, effect_branches(signature, discriminants_of(signature))
-    )
+    return header_of(signature, arguments, effect_branches(signature, discriminants_of(signature)))
 
 
 def generate(signature: Signature, plan: Plan) -> Operator:
     """The operator of a checked and planned entry. Raises `Unschematic`."""
+    # A cold import makes headers only, and the emitters are a tenth of what it would load.
+    from tileops.codegen.infer_function import infer_text
+
     arguments = arguments_of(signature)
     span = signature.entry.name.span
     branches = effect_branches(signature, discriminants_of(signature))

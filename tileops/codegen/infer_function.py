@@ -1,13 +1,14 @@
 """Plan -> the text of `infer`: straight-line checks that return device, output types and indices.
 
 The planner decided the order; the emitters beside this file only spell it. Every name that is not
-the manifest's begins with a prefix that no manifest name has. A failed check calls `reject` with the
-local names, and the interpreter says the sentence. Where an entry has several overloads, `overload`
-names the one that a call belongs to.
+the manifest's begins with a prefix that no manifest name has. A failed check calls `reject` with
+the local names, and the interpreter says the sentence. Where an entry has several overloads,
+`overload` names the one that a call belongs to.
 """
 
 from __future__ import annotations
 
+import builtins
 from dataclasses import dataclass
 
 from tileops.codegen.body import Context, bare, free_prefix
@@ -23,6 +24,7 @@ from tileops.codegen.emit_shapes import (
 )
 from tileops.codegen.lower import Lowering
 from tileops.codegen.model import Argument, Role
+from tileops.diagnostics.text import printable
 from tileops.manifest.language.kinds import DTypeKind
 from tileops.manifest.language.syntax import Name
 from tileops.manifest.signature.effects import EffectBranch
@@ -46,7 +48,7 @@ from tileops.manifest.signature.steps import (
 )
 
 #: Python's own names that generated text uses.
-_BUILTINS = frozenset({"len", "type", "int", "float"})
+_BUILTINS = frozenset(dir(builtins))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def infer_text(
     ]
     source = "\n".join(
         [
-            f"# {signature.operator}, generated from {origin}",
+            f"# {signature.operator}, generated from {printable(origin)}",
             *constants,
             "",
             "",
@@ -109,9 +111,7 @@ def infer_text(
     return InferText(source, indices, ctx.prefix)
 
 
-def context_of(
-    signature: Signature, plan: Plan, arguments: tuple[Argument, ...]
-) -> Context:
+def context_of(signature: Signature, plan: Plan, arguments: tuple[Argument, ...]) -> Context:
     """The state that the emitters of one entry share."""
     names = {argument.name: argument for argument in arguments}
     prefix = free_prefix(signature, names)

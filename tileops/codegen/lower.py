@@ -64,8 +64,8 @@ class Lowering:
     """Spells expressions. `names` maps a manifest name to its local spelling where it differs.
 
     `used` collects the support names that the text calls, `raising` those that can refuse a value.
-    `dtypes` maps a DType index that a local holds as a torch dtype to that local and its set; `sets`
-    names the constants that hold sets of torch dtypes.
+    `dtypes` maps a DType index that a local holds as a torch dtype to that local and its set;
+    `sets` names the constants that hold sets of torch dtypes.
     """
 
     prefix: str
@@ -202,9 +202,7 @@ class Lowering:
             return str(bool(good))
         return f"({local} in {self.dtype_set(good)})"
 
-    def dtype_condition(
-        self, node: Compare
-    ) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
+    def dtype_condition(self, node: Compare) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
         index, *others = sorted(names_in(node)) or [""]
         if others or index not in self.dtypes or index in self.names:
             return None

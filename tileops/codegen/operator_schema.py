@@ -198,9 +198,7 @@ def arguments_of(signature: Signature) -> tuple[Argument, ...]:
     if signature.buffer is not None:
         result.append(Argument("out", Role.OUT, "Tensor?", "None", "None", True))
     result += [_tensor(tensor, Role.INPUT, True) for tensor in inputs if tensor.kw_only]
-    result += [
-        _tensor(tensor, Role.CONSTRUCTION_TENSOR, True) for tensor in signature.construction
-    ]
+    result += [_tensor(tensor, Role.CONSTRUCTION_TENSOR, True) for tensor in signature.construction]
     for param in signature.params:
         result += _param_arguments(param, signature)
     takes_device = any(param.name == "device" for param in signature.params)
@@ -353,9 +351,7 @@ def overload(
             # A schema has no default before an argument without one.
             default = None
         parts.append(f"{type_} {item.name}" + ("" if default is None else f"={default}"))
-    returns = [
-        "Tensor?" if name in branch.nullable else "Tensor" for name in branch.returns
-    ]
+    returns = ["Tensor?" if name in branch.nullable else "Tensor" for name in branch.returns]
     result = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
     suffix = "" if branch.name == "default" else f".{branch.name}"
     written = (*branch.written, *(("out",) if branch.out else ()))
@@ -445,7 +441,18 @@ def _python_default(value: Any, param: Param) -> str:
     dtype = any(isinstance(kind, DTypeKind) for kind in members_of(param.kind))
     if dtype and isinstance(value, str):
         return f"torch.{value}"
-    return repr(tuple(value)) if isinstance(value, list) else repr(value)
+    return repr(_literal(tuple(value) if isinstance(value, list) else value))
+
+
+def _literal(value: Any) -> Any:
+    """The value with every ADT value as the mapping that denotes it, whose `repr` is Python."""
+    match value:
+        case ADTValue():
+            return {value.kind: dict(value.fields)}
+        case list() | tuple():
+            return type(value)(_literal(item) for item in value)
+        case _:
+            return value
 
 
 def annotation_of(type_: ParamType) -> str:

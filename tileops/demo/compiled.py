@@ -103,10 +103,10 @@ def _explained(
         return call()
     except (exc.UserError, ConstraintViolationError) as error:
         raise CompileError(f"a dynamic length is fixed by the graph: {_first(error)}") from error
+    except (exc.RecompileError, exc.FailOnRecompileLimitHit) as error:
+        raise CompileError(f"a second length recompiles: {_first(error)}") from error
     except exc.Unsupported as error:
         raise CompileError(f"the graph breaks: {_first(error)}") from error
-    except exc.RecompileError as error:
-        raise CompileError(f"a second length recompiles: {_first(error)}") from error
     except exc.TorchDynamoException as error:
         raise CompileError(f"the model does not compile: {_first(error)}") from error
 

@@ -198,5 +198,5 @@ def _by_operator(served: Sequence[Served]) -> dict[str, list[str]]:
 
 
 def _shown(data: bytes) -> str:
-    """Bytes as text on one line; what is no text as its number."""
-    return ascii(data.decode("utf-8", errors="backslashreplace"))
+    """Bytes as Python writes them: generation may end inside a character."""
+    return repr(data).removeprefix("b")

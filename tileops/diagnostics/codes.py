@@ -108,7 +108,7 @@ UNSCHEMATIC = Code(
 NO_CLASS = Code("TO702", "no-class", Severity.ERROR, "An implemented entry lacks its class.")
 NOT_EXPORTED = Code("TO703", "not-exported", Severity.ERROR, "An export list omits an entry.")
 WRONG_BOUNDARY = Code(
-    "TO704", "wrong-boundary", Severity.ERROR, "compile_op_names disagrees with the entry."
+    "TO704", "wrong-boundary", Severity.ERROR, "The boundary names disagree with the entry."
 )
 BAD_STAGE = Code("TO705", "bad-stage", Severity.ERROR, "A stage or kernel is not what it names.")
 WRONG_PARAMETERS = Code(
@@ -123,6 +123,12 @@ NO_REFERENCE_PACKAGE = Code(
     "no-reference-package",
     Severity.ADVISORY,
     "The package of a reference API is not installed.",
+)
+NO_COST_FUNCTION = Code(
+    "TO710", "no-cost-function", Severity.ERROR, "The function of a cost model does not resolve."
+)
+BAD_ADT_CLASS = Code(
+    "TO711", "bad-adt-class", Severity.ERROR, "A data type lacks its Python class or enum."
 )
 
 CODES: tuple[Code, ...] = tuple(

@@ -18,10 +18,32 @@ __all__ = ["apply", "launch_gelu_flat", "launch_gelu_tile"]
 
 
 @triton.jit
+def _normal_below(x):
+    """The normal distribution function to 5e-5 of itself: enough for 16-bit results, and cheaper
+    than the error function, which takes longer than memory does.
+
+    Below zero it is 2 ** (p(|x|) - x * x / (2 * ln 2)), and p, the logarithm of its ratio to the
+    density, is nearly straight: a least-maximum fit on [0, 6], where results round to nothing.
+    """
+    size = tl.abs(x)
+    near = tl.minimum(size, 6.0)
+    p = 2.299006068e-05 * near - 6.111001306e-04
+    p = p * near + 7.195567128e-03
+    p = p * near - 5.118534531e-02
+    p = p * near + 2.600756154e-01
+    p = p * near - 1.150174273
+    p = p * near - 1.000064787
+    tail = tl.exp2(p - size * 0.7213475204444817 * size)
+    return tl.where(x >= 0.0, 1.0 - tail, tail)
+
+
+@triton.jit
 def apply(x, OP: tl.constexpr):
     """The function named OP of float32 or float64 elements."""
     if OP == "gelu_none":
         return 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
+    elif OP == "gelu_none_half":
+        return x * _normal_below(x)
     elif OP == "gelu_tanh":
         # (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits where tanh is near -1.
         doubled = 1.5957691216057308 * (x + 0.044715 * x * x * x)
@@ -74,14 +96,19 @@ def launch_gelu_flat(
     call: Call, output: torch.Tensor, input: torch.Tensor, *, approximate: str = "none"
 ) -> str | None:
     """GELU of a dense tensor."""
-    return _launch_flat(call, output, input, f"gelu_{approximate}")
+    return _launch_flat(call, output, input, _gelu(input, approximate))
 
 
 def launch_gelu_tile(
     call: Call, output: torch.Tensor, input: torch.Tensor, *, approximate: str = "none"
 ) -> str | None:
     """GELU of a tensor of any strides."""
-    return _launch_tile(call, output, input, f"gelu_{approximate}")
+    return _launch_tile(call, output, input, _gelu(input, approximate))
+
+
+def _gelu(x: torch.Tensor, approximate: str) -> str:
+    narrow = approximate == "none" and x.element_size() == 2
+    return "gelu_none_half" if narrow else f"gelu_{approximate}"
 
 
 def _launch_flat(call: Call, output: torch.Tensor, x: torch.Tensor, op: str) -> str | None:

@@ -141,7 +141,7 @@ def run_descriptor(
 def _stores_in_blocks(d: torch.Tensor) -> bool:
     """Whether a descriptor can hold the result."""
     row_bytes = int(d.shape[1]) * d.itemsize
-    return row_bytes % _ALIGNMENT == 0 and d.data_ptr() % _ALIGNMENT == 0
+    return row_bytes % _ALIGNMENT == 0 and bool(d.data_ptr() % _ALIGNMENT == 0)
 
 
 def launch_descriptor(

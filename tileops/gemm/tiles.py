@@ -5,6 +5,7 @@ In: M, N, K, the GPU. Out: a Tile, or how often K is split. New measurements cha
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,8 +17,8 @@ _MOST_SPLITS = 32
 # Rows up to which the descriptor kernel multiplies the transposed operands.
 _SWAPPED_ROWS = 64
 _MOST_DESCRIPTOR_SPLITS = 8
-# An H200, measured, per microsecond: what a multiprocessor multiplies and loads from L2, what memory
-# gives all of them, and what writing float32 parts and adding them moves; a launch between passes.
+# An H200, measured, per microsecond: what a multiprocessor multiplies and loads from L2, what
+# memory gives all of them, and what writing float32 parts and adding them moves; then a launch.
 _FLOPS = 6.2e6
 _L2_BYTES = 88e3
 _MEMORY_BYTES = 4.0e6
@@ -86,6 +87,7 @@ class Plan:
     swap: bool
 
 
+@functools.lru_cache(maxsize=4096)
 def descriptor_plan(m: int, n: int, k: int, processors: int) -> Plan:
     """The fastest tile and split of K for the kernel that loads through tensor descriptors."""
     swap = m <= _SWAPPED_ROWS

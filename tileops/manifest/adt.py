@@ -13,9 +13,10 @@ from typing import Any
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Findings
 from tileops.manifest.entry import Text
-from tileops.manifest.language.infer import Scope, infer
+from tileops.manifest.language.infer import infer
 from tileops.manifest.language.kinds import BOOL, DIM, INT, BoolKind, EnumKind, Kind
 from tileops.manifest.language.parse import ExprError, parse_expression
+from tileops.manifest.language.scope import Scope
 from tileops.manifest.language.syntax import Expr
 from tileops.manifest.language.types import kind_of_type, parse_type
 from tileops.manifest.nodes import MappingNode, Node, ScalarNode

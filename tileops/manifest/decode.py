@@ -78,6 +78,7 @@ STATUSES = ("implemented", "spec-only")
 #: Names that no tensor, parameter, index or let may have.
 RESERVED = frozenset({"inf", "self", "target"})
 
+_FAMILY = re.compile(r"[a-z][a-z0-9_]*")
 _OP_NAME = re.compile(r"[A-Z][A-Za-z0-9]*Op")
 
 
@@ -211,9 +212,7 @@ class _Decoder:
     def device(self, node: Node | None, path: str) -> bool:
         text = self.text(node, path)
         if text is not None and text.text != "cpu":
-            self.report(
-                codes.WRONG_TYPE, text.span, path, f"{path} must be cpu, got {text.text!r}"
-            )
+            self.report(codes.WRONG_TYPE, text.span, path, f"{path} must be cpu, got {text.text!r}")
         return text is not None
 
     # --- the entry ----------------------------------------------------------------------------
@@ -227,8 +226,7 @@ class _Decoder:
                 codes.BAD_OP_NAME,
                 key.span,
                 "",
-                f"an entry's key must be {{PascalCaseName}}[Fwd|Bwd]Op, got {self.op}",
-                lost=False,
+                f"an entry's key must be {{PascalCaseName}}[Fwd|Bwd]Op, got {self.op!r}",
             )
         keys = self.section(node, "entry", "") or {}
         self.required(keys, "entry", "", key.span)
@@ -243,7 +241,7 @@ class _Decoder:
             )
         entry = Entry(
             name=Text(self.op, key),
-            family=self.text(keys.get("family"), "family"),
+            family=self.family(keys.get("family")),
             status=status,
             ref_api=self.text(keys.get("ref_api"), "ref_api"),
             forall=tuple(self.forall(signature.get("forall"))),
@@ -264,6 +262,19 @@ class _Decoder:
                 codes.MISSING_KEY, key.span, "signature", f"{self.op} must have inputs or outputs"
             )
         return replace(entry, unreadable=frozenset(self.unreadable))
+
+    def family(self, node: Node | None) -> Text | None:
+        """The family, which becomes part of names in generated text."""
+        text = self.text(node, "family")
+        if text is not None and not _FAMILY.fullmatch(text.text):
+            self.report(
+                codes.BAD_NAME,
+                text.span,
+                "family",
+                f"family must be a name in lower case, got {text.text!r}",
+            )
+            return None
+        return text
 
     def texts(self, node: Node | None, path: str) -> tuple[Text, ...]:
         found = (
@@ -478,7 +489,6 @@ class _Decoder:
                 path,
                 f"the {what} {name} must have a name of its own, got one that is taken",
                 labels=(Label(first.span, "first declared here"),),
-                lost=False,
             )
 
     def check_names(self, entry: Entry) -> None:

@@ -37,7 +37,7 @@ def family_files(folder: Path, findings: Findings) -> tuple[ManifestFile, ...]:
         names = sorted(path.name for path in folder.iterdir())
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        message = f"The manifest folder cannot be read: {reason}."
+        message = f"the manifest folder must be readable, got: {reason}"
         findings.add(codes.UNREADABLE_FILE, Span(str(folder), 1, 1), message)
         return ()
     files = []
@@ -49,8 +49,8 @@ def family_files(folder: Path, findings: Findings) -> tuple[ManifestFile, ...]:
             files.append(ManifestFile(path.stem, path))
             continue
         message = (
-            "The name of a manifest file must be <family>.yaml or <family>_<shard>.yaml "
-            f"in lower case, got {name!r}."
+            "the name of a manifest file must be <family>.yaml or <family>_<shard>.yaml "
+            f"in lower case, got {name!r}"
         )
         findings.add(codes.BAD_FILE_NAME, Span(display_name(path), 1, 1), message)
     return tuple(files)

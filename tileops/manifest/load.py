@@ -30,9 +30,18 @@ class Manifest:
     entries: list[Entry] = field(default_factory=list)
     findings: Findings = field(default_factory=Findings)
     sources: dict[str, str] = field(default_factory=dict)
+    by_name: dict[str, Entry] = field(default_factory=dict)
+    by_family: dict[str, list[Entry]] = field(default_factory=dict)
+
+    def add(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        self.by_name.setdefault(entry.op, entry)
+        family = "" if entry.family is None else entry.family.text
+        self.by_family.setdefault(family, []).append(entry)
 
     def entry(self, op: str) -> Entry | None:
-        return next((entry for entry in self.entries if entry.op == op), None)
+        """The entry of that name, the first where there are several."""
+        return self.by_name.get(op)
 
 
 def load_manifest(folder: Path) -> Manifest:
@@ -41,7 +50,7 @@ def load_manifest(folder: Path) -> Manifest:
     manifest.adts = load_adts(folder, manifest.findings, manifest.sources)
     for file in family_files(folder, manifest.findings):
         for entry in _entries(file, manifest):
-            manifest.entries.append(entry)
+            manifest.add(entry)
     _check_distinct(manifest)
     return manifest
 

@@ -17,11 +17,12 @@ from tileops.diagnostics.model import Findings
 from tileops.manifest.dtypes import DTYPES
 from tileops.manifest.entry import Text
 from tileops.manifest.language.evaluate import evaluate
-from tileops.manifest.language.infer import Scope, infer
+from tileops.manifest.language.infer import infer
 from tileops.manifest.language.kinds import DIM, INT, TENSOR, Kind, MaybeKind, SeqKind, fits
 from tileops.manifest.language.parse import ExprError, parse_expression
 from tileops.manifest.language.primitives import PRIMITIVES, Formal, Primitive
 from tileops.manifest.language.rewrite import fold, map_children
+from tileops.manifest.language.scope import Scope
 from tileops.manifest.language.symbolic import DomainError
 from tileops.manifest.language.syntax import Call, Expr, Name, names_in
 from tileops.manifest.signature.check import FAULTS
@@ -124,9 +125,11 @@ def _scope(signature: Signature, plan: Plan) -> Scope:
     solved = {name for name, _ in plan.indices}
     for name, kind in signature.indices.items():
         if isinstance(kind, SeqKind):
-            hidden[name] = f"{name} is a Seq[Int] index, which is only a generator argument"
+            hidden[name] = f"{name} must be a generator argument only, it is a Seq[Int] index"
         elif name not in solved:
-            hidden[name] = f"{name} is solved from no tensor, so a call does not know it"
+            hidden[name] = (
+                f"{name} must be solved from a tensor to be priced, it is solved from none"
+            )
     for tensor in signature.tensors:
         kinds[tensor.name] = TENSOR if tensor.presence is None else MaybeKind(TENSOR)
     if signature.buffer is not None:
@@ -147,9 +150,7 @@ def _formula(
     except ExprError as error:
         code = FAULTS[error.fault]
         message = f"{name} {text.text!r}: {error.message}"
-        findings.add(
-            code, text.place(error.at), message, op=signature.op, field=f"roofline.{name}"
-        )
+        findings.add(code, text.place(error.at), message, op=signature.op, field=f"roofline.{name}")
         return None
     if not fits(kind, INT):
         findings.add(
@@ -291,9 +292,7 @@ def _evaluate(
     return value
 
 
-def _add_lets(
-    expr: Expr, env: dict[str, Any], discriminants: Discriminants, point: Point
-) -> None:
+def _add_lets(expr: Expr, env: dict[str, Any], discriminants: Discriminants, point: Point) -> None:
     """Adds the lets that an expression reads and that no check of the call has needed."""
     for name in names_in(expr):
         if name in discriminants.lets and env.get(name) is None:

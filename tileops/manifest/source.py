@@ -40,16 +40,20 @@ def read_text(path: Path, file: str, findings: Findings) -> str | None:
     try:
         if not path.is_file():
             # A pipe or a device may never end.
-            findings.add(codes.UNREADABLE_FILE, start, "A manifest must be a regular file.")
+            findings.add(
+                codes.UNREADABLE_FILE,
+                start,
+                "a manifest must be a regular file, got something else",
+            )
             return None
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        findings.add(codes.UNREADABLE_FILE, start, f"The file cannot be read: {reason}.")
+        findings.add(codes.UNREADABLE_FILE, start, f"the file must be readable, got: {reason}")
         return None
     if len(data) > MAX_BYTES:
-        message = f"A manifest file must have at most {MAX_BYTES} bytes, got more."
+        message = f"a manifest file must have at most {MAX_BYTES} bytes, got more"
         findings.add(codes.FILE_TOO_LARGE, start, message)
         return None
     try:
@@ -57,7 +61,7 @@ def read_text(path: Path, file: str, findings: Findings) -> str | None:
     except UnicodeDecodeError as error:
         before = split_lines(data[: error.start].decode("utf-8", "replace"))
         span = Span(file, len(before), len(before[-1]) + 1)
-        message = f"A manifest file must be UTF-8 text, got the byte 0x{data[error.start]:02x}."
+        message = f"a manifest file must be UTF-8 text, got the byte 0x{data[error.start]:02x}"
         findings.add(codes.NOT_UTF8, span, message)
         return None
 
@@ -73,7 +77,9 @@ def parse_text(
     start = Span(file, first_line, 1)
     if len(text) > MAX_BYTES:
         findings.add(
-            codes.FILE_TOO_LARGE, start, f"The text must have at most {MAX_BYTES} bytes of YAML."
+            codes.FILE_TOO_LARGE,
+            start,
+            f"the text must have at most {MAX_BYTES} bytes of YAML, got more",
         )
         return None
     text = text.removeprefix("\ufeff")
@@ -83,7 +89,7 @@ def parse_text(
         findings.add(
             codes.YAML_SYNTAX,
             span,
-            f"YAML text must consist of printable characters, got {odd.group()!r}.",
+            f"the text must consist of printable characters, got {odd.group()!r}",
         )
         return None
     try:
@@ -98,7 +104,7 @@ def parse_text(
         if isinstance(root, ScalarNode) and root.value is None:
             got = "nothing"
         span = start if root is None else root.span
-        findings.add(codes.NOT_A_MAPPING, span, f"The file must hold a mapping, got {got}.")
+        findings.add(codes.NOT_A_MAPPING, span, f"the file must hold a mapping, got {got}")
     return None
 
 

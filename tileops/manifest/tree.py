@@ -98,7 +98,7 @@ class TreeBuilder:
             self._syntax_error(error)
         except (yaml.YAMLError, UnicodeError) as error:
             start = Span(self.file, self.shift, 1)
-            message = f"The text must be YAML: {shorten(str(error))}."
+            message = f"the text must be YAML, got: {shorten(str(error))}"
             raise self._stop(codes.YAML_SYNTAX, start, message) from None
         return self.root
 
@@ -120,7 +120,7 @@ class TreeBuilder:
 
     def _document(self, event: Any) -> None:
         if self.root is not None:
-            message = "A file must hold one YAML document, got the start of a second."
+            message = "a file must hold one YAML document, got the start of a second"
             raise self._stop(codes.YAML_SYNTAX, self._span(event), message)
 
     def _scalar(self, event: Any) -> None:
@@ -159,7 +159,7 @@ class TreeBuilder:
                 raise ValueError
             value: Scalar = construct(_CONSTRUCTOR, yaml.ScalarNode(tag, text))
         except (ValueError, LookupError, ArithmeticError):
-            message = f"A YAML {kind} must denote one, got {shorten(text)!r}."
+            message = f"a YAML {kind} must denote one, got {shorten(text)!r}"
             self._report(codes.BAD_SCALAR, span, message)
             return text
         return value
@@ -193,13 +193,13 @@ class TreeBuilder:
         for key, value in zip(children[::2], children[1::2], strict=True):
             if not isinstance(key, ScalarNode):
                 kind = "a mapping" if isinstance(key, MappingNode) else "a sequence"
-                self._report(codes.COMPLEX_KEY, key.span, f"A key must be a scalar, got {kind}.")
+                self._report(codes.COMPLEX_KEY, key.span, f"a key must be a scalar, got {kind}")
                 continue
             identity = (type(key.value), key.value)
             if identity in entries:
                 first = Label(entries[identity][0].span, "first given here")
                 shown = shorten(repr(key.value))
-                message = f"A mapping must have distinct keys, got {shown} again."
+                message = f"a mapping must have distinct keys, got {shown} again"
                 self._report(codes.DUPLICATE_KEY, key.span, message, (first,))
                 continue
             entries[identity] = (key, value)
@@ -209,15 +209,15 @@ class TreeBuilder:
         span = self._span(event)
         shown = shorten(event.anchor)
         if event.anchor in self.open_anchors:
-            message = f"An alias must not stand inside its own anchor, got '*{shown}'."
+            message = f"an alias must not stand inside its own anchor, got '*{shown}'"
             raise self._stop(codes.ALIAS_EXPANSION, span, message)
         if event.anchor not in self.anchors:
-            message = f"An alias must name an anchor before it, got '*{shown}'."
+            message = f"an alias must name an anchor before it, got '*{shown}'"
             raise self._stop(codes.YAML_SYNTAX, span, message)
         node, weight, height = self.anchors[event.anchor]
         self.expanded += weight
         if self.expanded > MAX_EXPANSION:
-            message = f"Aliases must expand to at most {MAX_EXPANSION} nodes in all."
+            message = f"aliases must expand to at most {MAX_EXPANSION} nodes in all, got more"
             raise self._stop(codes.ALIAS_EXPANSION, span, message)
         if len(self.stack) + height > MAX_DEPTH + 1:
             raise self._too_deep(span)
@@ -226,7 +226,7 @@ class TreeBuilder:
     def _add(self, node: Node, weight: int, height: int) -> None:
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            message = f"A file must hold at most {MAX_NODES} YAML nodes."
+            message = f"a file must hold at most {MAX_NODES} YAML nodes, got more"
             raise self._stop(codes.FILE_TOO_LARGE, node.span, message)
         if not self.stack:
             self.root = node
@@ -269,15 +269,15 @@ class TreeBuilder:
         if "nesting depth" in reason:
             # libyaml looks ahead within a line and meets its own limit before ours is asked.
             raise self._too_deep(span)
-        self._report(codes.YAML_SYNTAX, span, f"The text must be YAML: {reason}.", labels)
+        self._report(codes.YAML_SYNTAX, span, f"the text must be YAML, got: {reason}", labels)
         raise Stop
 
     def _unknown_tag(self, tag: str, span: Span) -> None:
-        message = f"A value must not carry a YAML tag of its own, got {shorten(tag)!r}."
+        message = f"a value must not carry a YAML tag of its own, got {shorten(tag)!r}"
         self._report(codes.UNKNOWN_TAG, span, message)
 
     def _too_deep(self, span: Span) -> Stop:
-        message = f"YAML must be nested at most {MAX_DEPTH} levels deep."
+        message = f"the text must nest at most {MAX_DEPTH} levels deep, got more"
         return self._stop(codes.TOO_DEEP, span, message)
 
     def _stop(self, code: Code, span: Span, message: str) -> Stop:

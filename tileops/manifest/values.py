@@ -14,8 +14,8 @@ from typing import Any
 from tileops.manifest.adt import ADT, ADTValue
 from tileops.manifest.dtypes import DTYPES
 from tileops.manifest.language.evaluate import evaluate
+from tileops.manifest.language.functions import adt_field
 from tileops.manifest.language.kinds import BoolKind, DimKind, EnumKind, IntKind, Kind
-from tileops.manifest.language.primitives import adt_field
 from tileops.manifest.language.symbolic import DomainError
 from tileops.manifest.language.types import (
     ADTType,

@@ -15,7 +15,7 @@ import triton.language as tl
 
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
-from tileops.tiling.config import ceil_div, pow2_at_least, row_config, splits
+from tileops.tiling.config import ceil_div, pow2_at_least, splits, tailed_row_config
 from tileops.tiling.device import row_offset, widen
 from tileops.tiling.strides import Rows, as_vector, rows_of
 
@@ -68,21 +68,40 @@ def layer_norm_row_kernel(
     WIDE: tl.constexpr,
     BLOCK_ROWS: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    BLOCK_TAIL: tl.constexpr,
 ):
-    """BLOCK_ROWS whole rows a program."""
+    """BLOCK_ROWS whole rows a program; BLOCK_TAIL: 0, or what holds columns from BLOCK_N on."""
     row = widen(tl.program_id(0), WIDE) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)[:, None]
     cols = widen(tl.arange(0, BLOCK_N), WIDE)[None, :]
     inside = cols < length
     mask = (row < rows) & inside
     x_ptr += row_offset(row, n1, n2, xs0, xs1, xs2, RANK)
     x = tl.load(x_ptr + cols * x_inner, mask=mask, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=1, keep_dims=True) / length
+    total = tl.sum(x, axis=1, keep_dims=True)
+    if BLOCK_TAIL > 0:
+        tail = BLOCK_N + widen(tl.arange(0, BLOCK_TAIL), WIDE)[None, :]
+        tail_inside = tail < length
+        tail_mask = (row < rows) & tail_inside
+        z = tl.load(x_ptr + tail * x_inner, mask=tail_mask, other=0.0).to(tl.float32)
+        total += tl.sum(z, axis=1, keep_dims=True)
+    mean = total / length
     centred = tl.where(inside, x - mean, 0.0)
-    rstd = tl.rsqrt(tl.sum(centred * centred, axis=1, keep_dims=True) / length + eps)
+    squares = tl.sum(centred * centred, axis=1, keep_dims=True)
+    if BLOCK_TAIL > 0:
+        z = tl.where(tail_inside, z - mean, 0.0)
+        squares += tl.sum(z * z, axis=1, keep_dims=True)
+    rstd = tl.rsqrt(squares / length + eps)
+    out_ptr += row * length
     y = _affine(
         centred * rstd, weight_ptr, bias_ptr, cols, inside, w_inner, b_inner, HAS_WEIGHT, HAS_BIAS
     )
-    tl.store(out_ptr + row * length + cols, y.to(out_ptr.dtype.element_ty), mask=mask)
+    tl.store(out_ptr + cols, y.to(out_ptr.dtype.element_ty), mask=mask)
+    if BLOCK_TAIL > 0:
+        z = _affine(
+            z * rstd, weight_ptr, bias_ptr, tail, tail_inside, w_inner, b_inner,
+            HAS_WEIGHT, HAS_BIAS,
+        )  # fmt: skip
+        tl.store(out_ptr + tail, z.to(out_ptr.dtype.element_ty), mask=tail_mask)
 
 
 @triton.jit
@@ -215,7 +234,7 @@ def launch_row(
         return f"rows of {rows.length} elements do not fit in registers"
     weight, w_inner = as_vector(weight)
     bias, b_inner = as_vector(bias)
-    config = row_config(rows.count, int(rows.length), processors(call))
+    config = tailed_row_config(rows.count, int(rows.length), processors(call))
     call.launch(
         layer_norm_row_kernel,
         (ceil_div(rows.count, config.rows),),
@@ -227,6 +246,7 @@ def launch_row(
         WIDE=rows.wide,
         BLOCK_ROWS=config.rows,
         BLOCK_N=config.block,
+        BLOCK_TAIL=config.tail,
         num_warps=config.warps,
     )
     return None

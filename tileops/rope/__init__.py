@@ -9,17 +9,18 @@ __all__ = ["RoPEFwdOp"]
 
 
 class RoPEFwdOp(Op):
-    """Rotary position embedding over all of the last axis, at positions 0 to S - 1.
+    """Rotary position embedding over the last axis, or its start, at positions 0 to S - 1.
 
     Shapes:
         x: [S, D] for input_layout "1d", [B, S, H, D] for "2d"
         output: as x, of x's dtype
 
-    Pair i turns by position / base ** (2 * i / D) radians: elements (i, i + D / 2) in rope_layout
+    The first R = rotary_dim elements (D for None) are rotated; the others pass through unchanged.
+    Pair i turns by position / base ** (2 * i / R) radians: elements (i, i + R / 2) in rope_layout
     "neox", (2 * i, 2 * i + 1) in "interleaved". Angles are right at every position; the rotation
     runs in float32 and is rounded once, where vLLM first rounds cosines and sines to the dtype.
 
-    Errors: CallError when D is odd, or when x's rank is not the layout's.
+    Errors: CallError when R is odd, negative or above D, or when x's rank is not the layout's.
 
     Reference: vllm.model_executor.layers.rotary_embedding.base.RotaryEmbedding
     """

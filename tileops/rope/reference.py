@@ -13,9 +13,10 @@ def rope(
     rope_layout: str = "neox",
     input_layout: str = "1d",
     base: float = 10000.0,
+    rotary_dim: int | None = None,
 ) -> torch.Tensor:
-    """x rotated at positions 0 to S - 1."""
-    size = x.shape[-1]
+    """x rotated at positions 0 to S - 1; elements from rotary_dim on stay as they are."""
+    size = x.shape[-1] if rotary_dim is None else rotary_dim
     pair = torch.arange(size // 2, device=x.device, dtype=torch.float64)
     frequency = torch.pow(float(base), -2.0 * pair / size)
     position = torch.arange(
@@ -25,7 +26,10 @@ def rope(
     angle = position[:, None] * frequency
     if input_layout == "2d":
         angle = angle[:, None, :]
-    return rotate(x, angle.cos(), angle.sin(), rope_layout)
+    if rotary_dim is None:
+        return rotate(x, angle.cos(), angle.sin(), rope_layout)
+    turned = rotate(x[..., :rotary_dim], angle.cos(), angle.sin(), rope_layout)
+    return torch.cat((turned, x[..., rotary_dim:]), dim=-1)
 
 
 def rotate(

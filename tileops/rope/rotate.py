@@ -32,6 +32,7 @@ def rope_kernel(
     positions,
     heads,
     half,
+    size,
     x_batch,
     x_position,
     x_head,
@@ -42,8 +43,12 @@ def rope_kernel(
     BLOCK_S: tl.constexpr,
     BLOCK_H: tl.constexpr,
     BLOCK_P: tl.constexpr,
+    BLOCK_REST: tl.constexpr,
 ):
-    """BLOCK_S positions by BLOCK_H heads by all pairs a program."""
+    """BLOCK_S positions by BLOCK_H heads by all pairs a program.
+
+    BLOCK_REST: 0, or what holds the elements past the pairs, which are copied.
+    """
     program = tl.program_id(0)
     head_block = program % head_blocks
     rest = program // head_blocks
@@ -53,8 +58,13 @@ def rope_kernel(
     head = widen(head_block * BLOCK_H + tl.arange(0, BLOCK_H), WIDE)[None, :, None]
     place = position[:, None, None]
     x_ptr += batch * x_batch + place * x_position + head * x_head
-    out_ptr += ((batch * positions + place) * heads + head) * (2 * half)
+    out_ptr += ((batch * positions + place) * heads + head) * size
     mask = (place < positions) & (head < heads)
+    if BLOCK_REST > 0:
+        rest_column = 2 * half + tl.arange(0, BLOCK_REST)[None, None, :]
+        rest_mask = mask & (rest_column < size)
+        x = tl.load(x_ptr + widen(rest_column, WIDE) * x_inner, mask=rest_mask)
+        tl.store(out_ptr + rest_column, x, mask=rest_mask)
 
     turns = position.to(tl.float64)[:, None] * turns_per_position(pair, step_bits)[None, :]
     sine, cosine = sin_cos_of_turns(turns)
@@ -63,8 +73,8 @@ def rope_kernel(
     if INTERLEAVED:
         column = tl.arange(0, 2 * BLOCK_P)[None, None, :]
         mask = mask & (column < 2 * half)
-        x = tl.load(x_ptr + widen(column, WIDE) * x_inner, mask=mask).to(tl.float32)
-        first, second = tl.split(tl.reshape(x, [BLOCK_S, BLOCK_H, BLOCK_P, 2]))
+        pairs = tl.load(x_ptr + widen(column, WIDE) * x_inner, mask=mask).to(tl.float32)
+        first, second = tl.split(tl.reshape(pairs, [BLOCK_S, BLOCK_H, BLOCK_P, 2]))
         y = tl.join(first * cosine - second * sine, second * cosine + first * sine)
         y = tl.reshape(y, [BLOCK_S, BLOCK_H, 2 * BLOCK_P])
         tl.store(out_ptr + column, y.to(out_ptr.dtype.element_ty), mask=mask)
@@ -89,16 +99,19 @@ def launch_rope(
     rope_layout: str = "neox",
     input_layout: str = "1d",
     base: float = 10000.0,
+    rotary_dim: int | None = None,
 ) -> str | None:
     """Rotary embedding at positions 0 to S - 1."""
     if not 0.0 < base < math.inf:
         return f"base {base} has no logarithm"
     view = x[None, :, None, :] if input_layout == "1d" else x
     batches, positions, heads, size = view.shape
-    half = int(size) // 2
+    half = (int(size) if rotary_dim is None else int(rotary_dim)) // 2
+    rest = int(size) - 2 * half
     block_p = pow2_at_least(half)
-    block_h = min(pow2_at_least(int(heads)), max(1, TILE // block_p))
-    block_s = max(1, TILE // (block_p * block_h))
+    width = max(block_p, pow2_at_least(rest) // 2)
+    block_h = min(pow2_at_least(int(heads)), max(1, TILE // width))
+    block_s = max(1, TILE // (width * block_h))
     enough = 2 * processors(call)
     while block_s > 1 and batches * ceil_div(positions, block_s) < enough:
         block_s //= 2
@@ -106,13 +119,15 @@ def launch_rope(
     call.launch(
         rope_kernel,
         (batches * position_blocks * head_blocks,),
-        *(output, view, position_blocks, head_blocks, positions, heads, half, *view.stride()),
-        float64_bits(-2.0 * math.log2(base) / (2 * half)),
+        *(output, view, position_blocks, head_blocks, positions, heads, half, size),
+        *view.stride(),
+        float64_bits(-math.log2(base) / max(half, 1)),
         INTERLEAVED=rope_layout == "interleaved",
         WIDE=is_wide(view.shape, [view.stride()]),
         BLOCK_S=block_s,
         BLOCK_H=block_h,
         BLOCK_P=block_p,
-        num_warps=max(1, min(4, block_s * block_h * block_p // 256)),
+        BLOCK_REST=pow2_at_least(rest) if rest else 0,
+        num_warps=max(1, min(4, block_s * block_h * width // 256)),
     )
     return None

@@ -213,6 +213,7 @@ def namespace(operator: Operator) -> dict[str, Any]:
         "DomainError": DomainError,
         "inf": float("inf"),
         "len": len,
+        "locals": locals,
         "type": type,
         "int": int,
         "float": float,

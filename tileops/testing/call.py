@@ -1,7 +1,7 @@
 """One call of an operator as a function of its tensors, which is what gets compiled.
 
 In: an overload and its arguments. Out: a function whose parameters are the tensors, and whose other
-arguments are constants of its text. Held in a closure, sizes would turn symbolic under dynamic=True.
+arguments are constants of its text: held in a closure, they would turn symbolic under dynamic=True.
 """
 
 from __future__ import annotations

@@ -38,6 +38,9 @@ __all__ = ["Case", "Row", "bound_of", "cases", "rows"]
 
 Kind = Literal["real", "fake", "meta"]
 
+#: Tensors whose names hold one of these get no negative values.
+_NOT_NEGATIVE = ("var", "std", "scale")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
@@ -119,7 +122,10 @@ class Row:
         return replace(self, case=shrink(self.case, max_elements))
 
     def tensors(
-        self, device: torch.device | str = "cpu", kind: Kind = "real", max_elements: int | None = None
+        self,
+        device: torch.device | str = "cpu",
+        kind: Kind = "real",
+        max_elements: int | None = None,
     ) -> Case:
         """The call with tensors in place."""
         row = self if max_elements is None else self.shrunk(max_elements)
@@ -163,9 +169,7 @@ def cases(
         yield row.tensors(device, kind, max_elements)
 
 
-def bound_of(
-    op: Any, *, registry: Registry | None = None, manifest: Path | None = None
-) -> Bound:
+def bound_of(op: Any, *, registry: Registry | None = None, manifest: Path | None = None) -> Bound:
     """The registered operator that `op` names."""
     if isinstance(op, type) and issubclass(op, Op) and registry is None and manifest is None:
         return op.bound()
@@ -252,7 +256,10 @@ def _tensor(
     if device.type == "meta":
         return torch.empty(meta.shape, dtype=dtype, device=device)
     seed = zlib.crc32(f"{row.op} {row.id} {name}".encode())
-    return random_tensor(meta.shape, dtype, device, seed)
+    tensor = random_tensor(meta.shape, dtype, device, seed)
+    # A variance or a scale below zero would make NaNs of everything.
+    spread = dtype.is_floating_point and any(word in name for word in _NOT_NEGATIVE)
+    return tensor.to(torch.float32).abs_().to(dtype) if spread else tensor
 
 
 def arguments_of(operator: Operator, case: RowCase, tensors: dict[str, Any]) -> dict[str, Any]:
@@ -287,7 +294,9 @@ def _param(operator: Operator, case: RowCase, name: str) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def split_arguments(operator: Operator, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def split_arguments(
+    operator: Operator, values: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Positional inputs up to the last that is there, and keywords that are not None."""
     positional = [a for a in operator.arguments if not a.keyword_only and a.name in values]
     while positional and values[positional[-1].name] is None:

@@ -1,7 +1,7 @@
 """Calls that break a declaration: for each check of an entry, one call that only it refuses.
 
 In: rows of an entry. Out: calls with the sentence that eager, fake and compiled code must say. Each
-is a row with one thing changed: a size, a rank, a dtype, a device, a layout, a presence, a parameter.
+is a row with one thing changed: a size, rank, dtype, device, layout, presence or parameter.
 """
 
 from __future__ import annotations
@@ -147,9 +147,7 @@ def _changes(row: Row, facts: Facts) -> Iterator[tuple[str, Facts]]:
                 yield f"{argument.param}={value!r}", {**facts, argument.param: value}
 
 
-def _other_tensors(
-    meta: TensorMeta, optional: bool
-) -> Iterator[tuple[str, TensorMeta | None]]:
+def _other_tensors(meta: TensorMeta, optional: bool) -> Iterator[tuple[str, TensorMeta | None]]:
     shape = meta.shape
     yield "with an axis more", replace(meta, shape=(2, *shape))
     if shape:
@@ -219,4 +217,3 @@ def _tensor(meta: TensorMeta) -> torch.Tensor:
     else:
         tensor = random_tensor(tuple(shape), dtype, meta.device, 0)
     return tensor if meta.contiguous else tensor.transpose(-1, -2)
-

@@ -56,7 +56,8 @@ class Report:
         return bool(self.results) and not self.failures
 
     def __str__(self) -> str:
-        lines = [f"{self.op}: {len(self.results) - len(self.failures)} of {len(self.results)} passed"]
+        count = len(self.results)
+        lines = [f"{self.op}: {count - len(self.failures)} of {count} passed"]
         for item in self.results:
             mark = "ok    " if item.passed else "FAILED"
             lines.append(f"  {mark} {item.check:10} {item.case} ({item.seconds:.1f} s)")
@@ -176,8 +177,8 @@ def _checks(subject: Subject) -> Iterator[Result]:
         try:
             step()
         except Exception as error:
-            text = str(error) if isinstance(error, CheckFailed) else f"{type(error).__name__}: {error}"
-            message = text or type(error).__name__
+            kind = "" if isinstance(error, CheckFailed) else f"{type(error).__name__}: "
+            message = f"{kind}{error}" or type(error).__name__
             lying |= name == "fake"
         yield Result(subject.name, name, message, time.perf_counter() - start)
 

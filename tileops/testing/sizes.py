@@ -40,7 +40,7 @@ class Slot:
 
 
 def lengths(case: Case, sizes: Sequence[int] = LENGTHS) -> tuple[list[Case], tuple[str, ...]]:
-    """The case at each size of the first index that can take them all, and the parameters that vary.
+    """The case at each size of the first index that takes them all, and the parameters that vary.
 
     Empty where no index and no integer parameter can. Lengths that another axis already has are
     stepped over: torch gives equal sizes one symbol, and guards that they stay equal.

@@ -16,17 +16,19 @@ __all__ = [
     "pow2_at_least",
     "row_config",
     "splits",
+    "tailed_row_config",
     "tile_config",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class RowConfig:
-    """Rows and columns of a tile, and its warps."""
+    """Rows and columns of a tile, and its warps; columns past `block` go in a second `tail`."""
 
     rows: int
     block: int
     warps: int
+    tail: int = 0
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -43,14 +45,26 @@ def row_config(count: int, length: int, processors: int) -> RowConfig:
     """A tile that holds whole rows: one row of many elements, or several short rows.
 
     About 16 elements a thread, two 16-byte loads of bfloat16; short rows share a program as long as
-    the programs still fill the chip twice.
+    the programs still fill the chip twice. Rows so short that weights would be as much to load as
+    they are take 32 elements a thread, which loads its weights once.
     """
     block = pow2_at_least(length)
-    rows = max(1, 2048 // block)
+    short = block <= 256 and count >= 16384
+    rows = max(1, (4096 if short else 2048) // block)
     while rows > 1 and count < rows * 2 * processors:
         rows //= 2
-    warps = min(16 if block <= 16384 else 32, max(1, rows * block // 512))
+    warps = min(16 if block <= 16384 else 32, max(1, rows * block // (1024 if short else 512)))
     return RowConfig(rows, block, warps)
+
+
+def tailed_row_config(count: int, length: int, processors: int) -> RowConfig:
+    """As row_config, but in two powers of two where one would leave a quarter of its lanes idle."""
+    whole = row_config(count, length, processors)
+    half = whole.block // 2
+    tail = pow2_at_least(length - half)
+    if half < 1024 or tail > half // 2:
+        return whole
+    return RowConfig(whole.rows, half, min(16, max(1, whole.rows * half // 512)), tail)
 
 
 def splits(count: int, length: int, block: int, processors: int) -> tuple[int, int]:
@@ -77,13 +91,13 @@ def flat_config(count: int, itemsize: int) -> tuple[int, int]:
 def tile_config(count: int, length: int, crossed: bool) -> RowConfig:
     """A tile of about 2048 elements for rows of any length.
 
-    `crossed`: an operand is not dense along the rows, so the tile is nearly square, and what a
-    cache line brings along is used before it goes.
+    `crossed`: an operand is not dense along the rows, so the tile is square, and 64 elements both
+    ways: whole cache lines of 16-bit elements, whichever way an operand lies.
     """
-    widest = 64 if crossed else 2048
+    size, widest = (4096, 64) if crossed else (2048, 2048)
     block = min(pow2_at_least(length), widest)
-    rows = min(pow2_at_least(count), max(1, 2048 // block))
-    return RowConfig(rows, block, max(1, min(4, rows * block // 256)))
+    rows = min(pow2_at_least(count), max(1, size // block))
+    return RowConfig(rows, block, max(1, min(8 if crossed else 4, rows * block // 256)))
 
 
 def float64_bits(value: float) -> int:

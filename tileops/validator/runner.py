@@ -1,17 +1,20 @@
 """A manifest through every rule.
 
-In: a folder, which entries, and whether code may be imported. Out: a `Report` of findings and
-counts. One entry never hides another; the counts say which checks were not made.
+In: a folder, which entries, whether code may be imported, and over how many processes. Out: a
+`Report` of findings and counts. One entry never hides another; the counts say which checks were not
+made. The report is the same however many processes made it.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tileops.diagnostics.model import Findings
+from tileops.diagnostics.model import Diagnostic, Findings
 from tileops.manifest.entry import Entry
 from tileops.manifest.load import Manifest, load_manifest
 from tileops.validator.code import register_operators
@@ -19,6 +22,9 @@ from tileops.validator.model import Options, Phase, Subject
 from tileops.validator.rules import RULES
 
 Progress = Callable[[int, int, str], None]
+
+#: Entries that a process takes at a time: enough to make the messages few, few enough to share out.
+_CHUNK = 4
 
 
 @dataclass(slots=True)
@@ -36,7 +42,8 @@ class Report:
     names: tuple[str, ...] = field(default=())
 
     @property
-    def summary(self) -> dict[str, int | float]:
+    def counts(self) -> dict[str, int]:
+        """What was looked at and found; the same on every run."""
         errors = self.findings.errors
         return {
             "entries": self.entries,
@@ -46,8 +53,57 @@ class Report:
             "errors": errors,
             "advisories": len(self.findings) - errors,
             "unchecked": self.unchecked,
-            "seconds": round(self.seconds, 3),
         }
+
+    @property
+    def summary(self) -> dict[str, int | float]:
+        return {**self.counts, "seconds": round(self.seconds, 3)}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the rules make of one entry."""
+
+    findings: tuple[Diagnostic, ...]
+    implemented: bool
+    rows: int
+    cases: int
+    unchecked: int
+
+
+class RuleFailed(Exception):
+    """An error in tileops itself, with the rule and the entry that it came up with."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What every process needs to check an entry."""
+
+    manifest: Manifest
+    static: bool
+    options: Options
+
+    def check(self, at: int) -> Checked:
+        entry = self.manifest.entries[at]
+        subject = Subject(self.manifest, entry, Findings(), self.options)
+        unchecked = 0
+        for rule in RULES:
+            if rule.phase is Phase.CODE and not subject.implemented:
+                continue
+            if rule.phase is Phase.CODE and self.static:
+                unchecked += 1
+                continue
+            try:
+                rule.run(subject)
+            except Exception as error:
+                raise RuleFailed(f"the rule {rule.name} failed on {entry.op}") from error
+        return Checked(
+            tuple(subject.findings.items),
+            subject.implemented,
+            len(entry.workloads),
+            len(subject.instances),
+            unchecked,
+        )
 
 
 def validate(
@@ -56,38 +112,68 @@ def validate(
     select: Callable[[Entry], bool] = lambda _: True,
     static: bool = True,
     options: Options | None = None,
+    jobs: int = 1,
     progress: Progress = lambda done, total, op: None,
 ) -> Report:
     """Runs the rules over the selected entries; `static` imports no operator code."""
     start = time.perf_counter()
     manifest = load_manifest(folder)
-    chosen = [entry for entry in manifest.entries if select(entry)]
+    chosen = [at for at, entry in enumerate(manifest.entries) if select(entry)]
     every = len(chosen) == len(manifest.entries)
+    names = {manifest.entries[at].op for at in chosen}
     findings = Findings()
-    names = {entry.op for entry in chosen}
     findings.items += [
         item for item in manifest.findings.items if every or not item.op or item.op in names
     ]
     report = Report(manifest, findings, entries=len(chosen), names=tuple(sorted(names)))
-    if not static:
-        register_operators()
-    for done, entry in enumerate(chosen):
-        progress(done, len(chosen), entry.op)
-        subject = Subject(manifest, entry, findings, options or Options())
-        _check(subject, static, report)
+    work = _Work(manifest, static, options or Options())
+    run = _one_by_one(work, chosen) if jobs <= 1 else _shared_out(work, chosen, jobs)
+    for done, checked in enumerate(run):
+        progress(done, len(chosen), manifest.entries[chosen[done]].op)
+        findings.items += checked.findings
+        report.implemented += checked.implemented
+        report.rows += checked.rows
+        report.cases += checked.cases
+        report.unchecked += checked.unchecked
     report.seconds = time.perf_counter() - start
     return report
 
 
-def _check(subject: Subject, static: bool, report: Report) -> None:
-    report.implemented += subject.implemented
-    report.rows += len(subject.entry.workloads)
-    for rule in RULES:
-        if rule.phase is Phase.STATIC:
-            rule.run(subject)
-        elif subject.implemented:
-            if static:
-                report.unchecked += 1
-            else:
-                rule.run(subject)
-    report.cases += len(subject.instances)
+def _one_by_one(work: _Work, chosen: list[int]) -> Iterator[Checked]:
+    if not work.static:
+        register_operators()
+    for at in chosen:
+        yield work.check(at)
+
+
+# --- over processes -------------------------------------------------------------------------------
+
+#: Set before the processes of a pool are forked, which thus inherit the manifest as it was read.
+_work: _Work | None = None
+
+
+def _shared_out(work: _Work, chosen: list[int], jobs: int) -> Iterator[Checked]:
+    """The same results in the same order, from `jobs` processes."""
+    global _work
+    chunks = [chosen[at : at + _CHUNK] for at in range(0, len(chosen), _CHUNK)]
+    before, _work = _work, work
+    try:
+        # The command line has imported neither torch nor threads when it gets here, so a fork is
+        # safe, and costs none of the reading that a fresh interpreter would do again.
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(jobs, context, initializer=_start) as pool:
+            for found in pool.map(_check_chunk, chunks):
+                yield from found
+    finally:
+        _work = before
+
+
+def _start() -> None:
+    assert _work is not None
+    if not _work.static:
+        register_operators()
+
+
+def _check_chunk(chunk: list[int]) -> list[Checked]:
+    assert _work is not None
+    return [_work.check(at) for at in chunk]

@@ -12,9 +12,7 @@ def mismatches(case: Case) -> list[str]:
     found = [(item.span.line, item.code.id, item.message) for item in check_text(case.text).items]
     wrong = []
     for line, code, part in case.expected:
-        hit = next(
-            (f for f in found if f[:2] == (line, code) and part.strip("'\" ") in f[2]), None
-        )
+        hit = next((f for f in found if f[:2] == (line, code) and part.strip("'\" ") in f[2]), None)
         if hit is None:
             wrong.append(f"line {line}: no {code} with {part!r}")
         else:

@@ -167,24 +167,27 @@ EDGES = [
 
 
 def converts(value: Any, dtype: torch.dtype) -> bool:
-    """Whether torch's scalar conversion takes the value."""
+    """Whether torch's checked scalar conversion takes the value; `fill_` overflows silently."""
     try:
-        torch.full((), value, dtype=dtype)
-        torch.zeros((), dtype=dtype).fill_(value)
+        torch.zeros(1, dtype=dtype).masked_fill_(torch.tensor([True]), value)
     except (RuntimeError, OverflowError, TypeError):
         return False
     return True
 
 
 @pytest.mark.rule("PRM-3")
-def test_representable_is_what_torch_fills() -> None:
+def test_representable_is_what_torch_converts() -> None:
     wrong = []
     for name, dtype in TORCH.items():
+        if name.startswith("float8"):
+            continue  # torch has no checked conversion that takes them
         for value in EDGES:
-            if DTYPES[name].category == "int" and isinstance(value, float) and math.isfinite(value):
-                # A float64 next to the limit of int64 rounds to it.
-                if abs(value) >= 2.0**62:
-                    continue
+            if isinstance(value, complex) and DTYPES[name].category != "complex":
+                continue  # refused by the language, whatever the imaginary part
+            # A float64 next to the limit of int64 rounds to it.
+            large = isinstance(value, float) and math.isfinite(value) and abs(value) >= 2.0**62
+            if DTYPES[name].category == "int" and large:
+                continue
             if isinstance(value, int) and not -(2**63) <= value < 2**63:
                 continue
             found = PRIMITIVES["representable"].run(value, name)
@@ -195,7 +198,12 @@ def test_representable_is_what_torch_fills() -> None:
 
 @pytest.mark.rule("PRM-3")
 @given(
-    st.integers(1, 12), st.integers(1, 4), st.integers(1, 3), st.integers(0, 2), st.integers(1, 2), st.booleans()
+    st.integers(1, 12),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.integers(0, 2),
+    st.integers(1, 2),
+    st.booleans(),
 )
 @settings(deadline=None, max_examples=150, derandomize=True, database=None)
 def test_pool_and_conv_are_those_of_torch(
@@ -209,7 +217,9 @@ def test_pool_and_conv_are_those_of_torch(
         ).shape[-1]
     except RuntimeError:
         pooled = 0
-    assert PRIMITIVES["pool.out"].run(length, kernel, stride, padding, dilation, ceil_mode) == pooled
+    assert (
+        PRIMITIVES["pool.out"].run(length, kernel, stride, padding, dilation, ceil_mode) == pooled
+    )
     out = PRIMITIVES["conv.out"].run(length, kernel, stride, padding, dilation)
     if length + 2 * padding >= dilation * (kernel - 1) + 1:
         weight = torch.zeros(1, 1, kernel)
@@ -218,7 +228,10 @@ def test_pool_and_conv_are_those_of_torch(
 
 
 @pytest.mark.rule("PRM-3")
-@given(st.lists(st.sampled_from((0, 1, 2, 3)), max_size=4), st.lists(st.sampled_from((0, 1, 2, 3)), max_size=4))
+@given(
+    st.lists(st.sampled_from((0, 1, 2, 3)), max_size=4),
+    st.lists(st.sampled_from((0, 1, 2, 3)), max_size=4),
+)
 @settings(deadline=None, max_examples=300, derandomize=True, database=None)
 def test_broadcast_is_that_of_torch(a: list[int], b: list[int]) -> None:
     try:

@@ -45,7 +45,8 @@ def independent(count: int) -> str:
     """A signature of `count` optional tensors, each with a dimension of its own."""
     indices = ", ".join(f"N{at}: Dim" for at in range(count))
     inputs = "\n".join(
-        f'  w{at}: {{dtype: float32, shape: "[N{at}, N{at}]", optional: true}}' for at in range(count)
+        f'  w{at}: {{dtype: float32, shape: "[N{at}, N{at}]", optional: true}}'
+        for at in range(count)
     )
     return (
         f'forall: {{M: Dim, {indices}}}\ninputs:\n  x: {{dtype: float32, shape: "[M]"}}\n{inputs}\n'

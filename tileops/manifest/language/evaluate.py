@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any, assert_never
 
 from tileops.manifest.language import symbolic
-from tileops.manifest.language.primitives import PRIMITIVES, adt_field
+from tileops.manifest.language.functions import adt_field
+from tileops.manifest.language.primitives import PRIMITIVES
 from tileops.manifest.language.syntax import (
     Axes,
     Axis,
@@ -120,9 +121,7 @@ def _compare(node: Compare, env: Env) -> Any:
     values = [evaluate(node.first, env), *(evaluate(item, env) for item in node.rest)]
     result: Any = True
     for at, op in enumerate(node.ops):
-        result = symbolic.conjunction(
-            result, partial(compare, op, values[at], values[at + 1])
-        )
+        result = symbolic.conjunction(result, partial(compare, op, values[at], values[at + 1]))
     return result
 
 

@@ -238,7 +238,7 @@ def join(a: Kind, b: Kind) -> Kind | None:
         case (MaybeKind(item=item), other) | (other, MaybeKind(item=item)):
             inner = join(item, other)
             return None if inner is None else MaybeKind(inner)
-        case (SeqKind() | ShapeKind()), (SeqKind() | ShapeKind()):
+        case ((SeqKind() | ShapeKind()), (SeqKind() | ShapeKind())):
             inner = join(item_kind(a), item_kind(b))
             return None if inner is None else SeqKind(inner)
     return None
@@ -290,3 +290,30 @@ def union_of(kinds: tuple[Kind, ...]) -> Kind:
     if not rest:
         return NONE
     return MaybeKind(inner) if optional else inner
+
+
+def comparable(a: Kind, b: Kind) -> bool:
+    """Whether some value of one kind may equal some value of the other."""
+    for left in members_of(a):
+        for right in members_of(b):
+            numbers = all(
+                isinstance(k, DimKind | IntKind | FloatKind | NumberKind) for k in (left, right)
+            )
+            if numbers or (is_sequence(left) and is_sequence(right)):
+                return True
+            match left, right:
+                case EnumKind(values=x), EnumKind(values=y):
+                    if set(x) & set(y):
+                        return True
+                case DTypeKind(names=x), DTypeKind(names=y):
+                    if set(x) & set(y):
+                        return True
+                case (DTypeKind(names=x), EnumKind(values=y)) | (
+                    EnumKind(values=y),
+                    DTypeKind(names=x),
+                ):
+                    if set(x) & set(y):
+                        return True
+                case _ if type(left) is type(right) and not isinstance(left, TensorKind):
+                    return True
+    return False

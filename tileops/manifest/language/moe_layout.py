@@ -15,7 +15,7 @@ from operator import le
 from typing import Any
 
 from tileops.manifest.language.arrays import Builder
-from tileops.manifest.language.primitives import adt_field, balanced_sizes
+from tileops.manifest.language.functions import adt_field, balanced_sizes
 from tileops.manifest.language.symbolic import DomainError
 
 
@@ -53,9 +53,7 @@ def metadata(build: Builder, layout: Any, rows: int, experts: int) -> array[int]
     if not aligned:
         return build.of(ends)
     # The last tile of an expert is filled by half, so that padding is met.
-    return build.of(
-        end - tile // 2 if size else end for end, size in zip(ends, sizes, strict=True)
-    )
+    return build.of(end - tile // 2 if size else end for end, size in zip(ends, sizes, strict=True))
 
 
 def routed_shape(layout: Any, experts: int, tokens: int) -> tuple[int, ...]:
@@ -92,9 +90,7 @@ def valid(data: Sequence[int], layout: Any, rows: int, experts: int) -> bool:
     """Whether the metadata are valid for the layout."""
     if adt_field(layout, "kind") == "masked":
         max_m = adt_field(layout, "max_m")
-        return (
-            len(data) == experts and rows == experts * max_m and _between(data, 0, max_m)
-        )
+        return len(data) == experts and rows == experts * max_m and _between(data, 0, max_m)
     aligned = adt_field(layout, "packing") == "aligned"
     tile = adt_field(layout, "alignment") if aligned else 1
     if tile < 1 or rows % tile:

@@ -118,9 +118,9 @@ def python_tree(text: str) -> ast.expr:
         tree = _quiet_parse(stripped.rstrip())
     except SyntaxError as error:
         at = max((error.offset or 1) - 1, 0) + indent
-        raise ExprError(f"not an expression of the language: {error.msg}", at) from None
+        raise ExprError(f"the text must be an expression, got: {error.msg}", at) from None
     except (ValueError, RecursionError, MemoryError):
-        raise ExprError("not an expression of the language") from None
+        raise ExprError("the text must be an expression, got what Python cannot parse") from None
     # Every level but two takes a character of its own, so that short text needs no look.
     if len(text) > MAX_DEPTH - 2 and _tree_depth(tree) > MAX_DEPTH:
         raise ExprError(f"an expression must nest at most {MAX_DEPTH} deep")
@@ -211,7 +211,7 @@ def _convert(node: ast.expr) -> Expr:
             return Subscript(_convert(value), _convert(index), at)
         case ast.Call():
             return _call(node)
-    raise ExprError(f"{_describe(node)} is not in the expression language", at, fault="form")
+    raise ExprError(f"{_describe(node)} must not stand in an expression", at, fault="form")
 
 
 def _literal(value: object, at: int) -> Literal:
@@ -219,9 +219,9 @@ def _literal(value: object, at: int) -> Literal:
         return Literal(value, at)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ExprError("a float literal must be finite; infinity is written inf", at)
+            raise ExprError("a float literal must be finite, infinity is written inf", at)
         return Literal(value, at)
-    raise ExprError(f"a {type(value).__name__} literal is not in the expression language", at)
+    raise ExprError(f"a {type(value).__name__} literal must not stand in an expression", at)
 
 
 def _compare(node: ast.Compare) -> Expr:
@@ -234,7 +234,7 @@ def _compare(node: ast.Compare) -> Expr:
             raise ExprError(
                 "presence must not be tested by comparing with None"
                 if none or none_left
-                else "identity tests are not in the expression language",
+                else "identity tests must not stand in an expression",
                 node.col_offset,
                 "write present(x) or not present(x)",
                 "form",
@@ -248,32 +248,35 @@ def _compare(node: ast.Compare) -> Expr:
 def _call(node: ast.Call) -> Expr:
     name = _dotted(node.func)
     if name is None:
-        raise ExprError("only built-in primitives may be called", node.col_offset)
+        raise ExprError("a call must name a built-in primitive", node.col_offset)
     if name == "isinstance":
         raise ExprError(
-            "isinstance is not in the expression language", node.col_offset, "use per_axis(s, i, n)", "form"
+            "isinstance must not stand in an expression",
+            node.col_offset,
+            "use per_axis(s, i, n)",
+            "form",
         )
     if name == "present":
         if len(node.args) != 1 or node.keywords or not isinstance(node.args[0], ast.Name):
-            raise ExprError("present takes one name", node.col_offset)
+            raise ExprError("present must take one name", node.col_offset)
         return Present(node.args[0].id, node.col_offset)
     args: list[Expr] = []
     for arg in node.args:
         if isinstance(arg, ast.GeneratorExp):
             if name not in FOLDS or len(node.args) != 1:
                 raise ExprError(
-                    "a comprehension is only the single argument of all, sum, max or min",
+                    "a comprehension must be the only argument of all, sum, max or min",
                     arg.col_offset,
                 )
             args.append(_comprehension(arg))
         elif isinstance(arg, ast.Starred):
-            raise ExprError("arguments of a call are not spliced", arg.col_offset)
+            raise ExprError("arguments of a call must not be spliced", arg.col_offset)
         else:
             args.append(_convert(arg))
     keywords: list[tuple[str, Expr]] = []
     for keyword in node.keywords:
         if keyword.arg is None:
-            raise ExprError("keyword arguments of a call are not spliced", node.col_offset)
+            raise ExprError("keyword arguments of a call must not be spliced", node.col_offset)
         keywords.append((keyword.arg, _convert(keyword.value)))
     return Call(name, tuple(args), tuple(keywords), node.col_offset)
 
@@ -281,12 +284,10 @@ def _call(node: ast.Call) -> Expr:
 def _comprehension(node: ast.GeneratorExp) -> Comprehension:
     only = node.generators[0]
     if len(node.generators) != 1 or only.ifs or only.is_async:
-        raise ExprError("a comprehension has one for and no if", node.col_offset)
+        raise ExprError("a comprehension must have one for and no if", node.col_offset)
     if not isinstance(only.target, ast.Name):
-        raise ExprError("a comprehension binds one plain name", node.col_offset)
-    return Comprehension(
-        _convert(node.elt), only.target.id, _convert(only.iter), node.col_offset
-    )
+        raise ExprError("a comprehension must bind one plain name", node.col_offset)
+    return Comprehension(_convert(node.elt), only.target.id, _convert(only.iter), node.col_offset)
 
 
 def _dotted(node: ast.expr) -> str | None:

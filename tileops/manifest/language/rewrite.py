@@ -50,9 +50,7 @@ def map_children(node: Expr, change: Callable[[Expr], Expr]) -> Expr:
         case Compare(first=first, rest=rest):
             return replace(node, first=change(first), rest=tuple(map(change, rest)))
         case Conditional(test=test, then=then, otherwise=otherwise):
-            return replace(
-                node, test=change(test), then=change(then), otherwise=change(otherwise)
-            )
+            return replace(node, test=change(test), then=change(then), otherwise=change(otherwise))
         case Call(args=args, keywords=keywords):
             return replace(
                 node,

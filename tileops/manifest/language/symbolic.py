@@ -74,7 +74,7 @@ def choose(condition: Any, then: Any, otherwise: Any) -> Any:
 
 
 def conditional(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """`then() if condition else otherwise()`; only one arm runs unless the condition is symbolic."""
+    """`then() if condition else otherwise()`; one arm runs unless the condition is symbolic."""
     if condition is True:
         return then()
     if condition is False:
@@ -141,8 +141,12 @@ def item_of(sequence: Any, index: Any) -> Any:
 
 def same_sequence(a: Any, b: Any) -> Any:
     """`a == b` of two sequences of integers."""
-    if len(a) != len(b):
+    count = len(a)
+    if count != len(b):
         return False
+    if count == 1:
+        # The commonest case, at half the cost of the loop.
+        return a[0] == b[0]
     result: Any = True
     # zip(strict=True) costs as much as a comparison, and the lengths are known to agree.
     for left, right in zip(a, b):  # noqa: B905

@@ -335,7 +335,9 @@ class Apply:
     at: int = _at()
 
     def __str__(self) -> str:
-        return f"{self.family}[{', '.join(map(str, self.args))}]"
+        # One tuple would read as several arguments.
+        ending = "," if len(self.args) == 1 and isinstance(self.args[0], TupleExpr) else ""
+        return f"{self.family}[{', '.join(map(str, self.args))}{ending}]"
 
 
 ShapeTerm: TypeAlias = Axes | Apply

@@ -137,7 +137,7 @@ def _type(node: ast.expr, adts: dict[str, tuple[str, ...]]) -> ParamType:
             return TupleType(tuple(_type(item, adts) for item in elts), variadic=False)
         case ast.Subscript(value=ast.Name(id="tuple"), slice=item):
             return TupleType((_type(item, adts),), variadic=False)
-    raise ExprError(f"{ast.unparse(node)} is not a parameter type", at)
+    raise ExprError(f"{ast.unparse(node)} must be a parameter type", at)
 
 
 def _word(word: str, at: int, adts: dict[str, tuple[str, ...]]) -> ParamType:
@@ -150,10 +150,10 @@ def _word(word: str, at: int, adts: dict[str, tuple[str, ...]]) -> ParamType:
     if word[:1].isupper():
         return WordType(word)
     raise ExprError(
-        f"{word} is not a parameter type",
+        f"{word} must be a parameter type",
         at,
-        "known are int, bool, float, complex, Number, str, dict, list[X], tuple[X, ...], dtype names,"
-        " 'literals', torch.dtype, torch.device, ADT names and PascalCase object types",
+        "known are int, bool, float, complex, Number, str, dict, list[X], tuple[X, ...],"
+        " dtype names, 'literals', torch.dtype, torch.device, ADT names and PascalCase types",
     )
 
 
@@ -216,4 +216,4 @@ def _dtype_union(node: ast.expr) -> tuple[str, ...]:
             return both
         case ast.Name(id=name) if name in DTYPES:
             return (name,)
-    raise ExprError(f"{ast.unparse(node)} is not a dtype name", node.col_offset)
+    raise ExprError(f"{ast.unparse(node)} must be a dtype name", node.col_offset)

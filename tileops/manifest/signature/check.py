@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tileops.diagnostics import codes
-from tileops.diagnostics.model import Code, Findings, Span
+from tileops.diagnostics.model import Code, Findings, Label, Span
 from tileops.manifest.adt import ADT
 from tileops.manifest.dtypes import DTYPES
 from tileops.manifest.entry import Entry, ParamDecl, TensorDecl, Text
-from tileops.manifest.language.infer import Scope, infer
+from tileops.manifest.language.infer import infer
 from tileops.manifest.language.kinds import (
     DIM,
     INT,
@@ -23,31 +23,27 @@ from tileops.manifest.language.kinds import (
     TENSOR,
     BoolKind,
     DTypeKind,
-    FloatKind,
     Kind,
     MaybeKind,
-    NumberKind,
-    OpaqueKind,
     SeqKind,
     fits,
     is_sequence,
     item_kind,
-    members_of,
 )
 from tileops.manifest.language.parse import ExprError, parse_expression, parse_shape
-from tileops.manifest.language.syntax import Axes, Axis, Expr, Literal, Present, ShapeTerm
-from tileops.manifest.language.syntax import names_in as free_names
+from tileops.manifest.language.scope import Scope
+from tileops.manifest.language.syntax import Axes, Axis, Expr, Literal, ShapeTerm
 from tileops.manifest.language.types import (
     ParamType,
-    WordType,
-    alternatives,
     kind_of_type,
     parse_forall_kind,
     parse_type,
 )
 from tileops.manifest.naming import operator_name
+from tileops.manifest.signature.combos import combos
 from tileops.manifest.signature.effects import check_effects
 from tileops.manifest.signature.families import check_families, check_matches
+from tileops.manifest.signature.lets import read_lets
 from tileops.manifest.signature.model import (
     MISSING,
     Family,
@@ -58,7 +54,9 @@ from tileops.manifest.signature.model import (
     Signature,
     Tensor,
 )
+from tileops.manifest.signature.order import check_device, check_order
 from tileops.manifest.signature.points import Discriminants
+from tileops.manifest.signature.presence import check_presences, presences
 from tileops.manifest.signature.used import check_used
 from tileops.manifest.values import read_value
 
@@ -103,12 +101,12 @@ class Checker:
         self.read_indices()
         self.read_params()
         self.read_tensor_kinds()
-        self.read_lets()
-        presences = self.presences()
-        discriminants = self.discriminants(presences)
-        self.check_presences(presences, discriminants)
+        read_lets(self)
+        conditions = presences(self)
+        discriminants = self.discriminants(conditions)
+        check_presences(self, conditions, discriminants)
         self.families = check_families(self)
-        tensors = [self.tensor(decl, role, presences) for decl, role in self.declared()]
+        tensors = [self.tensor(decl, role, conditions) for decl, role in self.declared()]
         rules = [self.rule(text, discriminants) for text in self.entry.rules]
         signature = Signature(
             entry=self.entry,
@@ -124,21 +122,29 @@ class Checker:
             lets=tuple(self.lets.values()),
             rules=tuple(rule for rule in rules if rule is not None),
             families=self.families,
-            combos=self.combos(),
+            combos=combos(self),
             adts=self.adts,
         )
         check_matches(self, signature, discriminants)
         check_effects(self, signature, discriminants)
-        self.check_order()
-        self.check_device()
+        check_order(self)
+        check_device(self)
         return signature
 
     # --- reporting ----------------------------------------------------------------------------
 
     def report(
-        self, code: Code, span: Span, path: str, message: str, help: str = ""
+        self,
+        code: Code,
+        span: Span,
+        path: str,
+        message: str,
+        help: str = "",
+        labels: tuple[Label, ...] = (),
     ) -> None:
-        self.findings.add(code, span, message, op=self.entry.op, field=path, help=help)
+        self.findings.add(
+            code, span, message, op=self.entry.op, field=path, help=help, labels=labels
+        )
 
     def report_text(self, error: ExprError, text: Text, path: str) -> None:
         self.report(
@@ -166,7 +172,7 @@ class Checker:
             self.indices[decl.name.text] = kind
             if isinstance(kind, SeqKind):
                 self.hidden[decl.name.text] = (
-                    f"{decl.name} is a Seq[Int] index, which is only a generator argument"
+                    f"{decl.name} must be a generator argument only, it is a Seq[Int] index"
                 )
             else:
                 self.kinds[decl.name.text] = kind
@@ -206,9 +212,7 @@ class Checker:
         try:
             return read_value(decl.default, type_, self.adts)
         except ValueError as error:
-            self.report(
-                codes.BAD_DEFAULT, decl.default.span, f"{path}.default", f"default {error}"
-            )
+            self.report(codes.BAD_DEFAULT, decl.default.span, f"{path}.default", f"default {error}")
             return MISSING
 
     def declared(self) -> Iterable[tuple[TensorDecl, Role]]:
@@ -246,46 +250,6 @@ class Checker:
             return None
         return expr, kind
 
-    def read_lets(self) -> None:
-        """Kinds of lets in the order of their dependencies, whatever order they stand in."""
-        pending = {decl.name.text: decl for decl in self.entry.lets}
-        trees: dict[str, frozenset[str]] = {}
-        for decl in self.entry.lets:
-            try:
-                trees[decl.name.text] = free_names(parse_expression(decl.expr.text))
-            except ExprError as error:
-                self.report_text(error, decl.expr, f"signature.let.{decl.name}")
-                del pending[decl.name.text]
-        while pending:
-            ready = sorted(name for name in pending if not trees[name] & pending.keys())
-            if not ready:
-                for name in sorted(pending):
-                    decl = pending[name]
-                    others = ", ".join(sorted(trees[name] & pending.keys()))
-                    self.report(
-                        codes.CYCLE,
-                        decl.expr.span,
-                        f"signature.let.{name}",
-                        f"let {name} must not depend on itself, got a circle through {others}",
-                    )
-                return
-            for name in ready:
-                self.read_let(name, pending.pop(name).expr)
-
-    def read_let(self, name: str, text: Text) -> None:
-        path = f"signature.let.{name}"
-        found = self.expression(text, path, self.scope())
-        if found is None:
-            return
-        expr, kind = found
-        if isinstance(kind, FloatKind | NumberKind | OpaqueKind) or kind == TENSOR:
-            self.report(
-                codes.WRONG_KIND, text.span, path, f"let {name} must be a Dim or a value, got {kind}"
-            )
-            return
-        self.lets[name] = Let(name, expr, kind, text)
-        self.kinds[name] = kind
-
     def rule(self, text: Text, discriminants: Discriminants) -> Rule | None:
         found = self.expression(text, "signature.shape_rules", self.scope(opaque=True))
         if found is None:
@@ -301,86 +265,14 @@ class Checker:
             return None
         return Rule(expr, discriminants.reads(expr)[1], text)
 
-    # --- presence -----------------------------------------------------------------------------
-
-    def presences(self) -> dict[str, Expr]:
-        """The condition under which each optional or nullable tensor is there."""
-        result: dict[str, Expr] = {}
-        for decl, role in self.declared():
-            name = decl.name.text
-            declared = decl.nullable if role is Role.OUTPUT else decl.optional
-            if declared is True:
-                result[name] = Present(name)
-            elif isinstance(declared, Text):
-                path = f"signature.{'outputs' if role is Role.OUTPUT else 'inputs'}.{name}"
-                field_name = "nullable" if role is Role.OUTPUT else "optional"
-                found = self.expression(
-                    declared, f"{path}.{field_name}", self.scope(), BoolKind()
-                )
-                # A broken condition was reported; the tensor still counts as optional.
-                result[name] = Present(name) if found is None else found[0]
-        if any(decl.buffer is not None for decl in self.entry.outputs):
-            result["out"] = Present("out")
-        return self.acyclic(result)
-
-    def acyclic(self, presences: dict[str, Expr]) -> dict[str, Expr]:
-        """The presences with those that depend on themselves reported and made independent."""
-
-        def reached(name: str) -> frozenset[str]:
-            seen: set[str] = set()
-            queue = [name]
-            while queue:
-                at = queue.pop()
-                if presences[at] == Present(at):
-                    continue
-                new = (free_names(presences[at]) & presences.keys()) - seen
-                seen |= new
-                queue += new
-            return frozenset(seen)
-
-        circular = {name: reached(name) for name in presences if name in reached(name)}
-        for decl, role in self.declared():
-            name = decl.name.text
-            text = decl.nullable if role is Role.OUTPUT else decl.optional
-            if name in circular and isinstance(text, Text):
-                others = ", ".join(sorted(circular[name]))
-                self.report(
-                    codes.CYCLE,
-                    text.span,
-                    name,
-                    f"the presence of {name} must not depend on itself, got a circle through {others}",
-                )
-        return {
-            name: Present(name) if name in circular else item for name, item in presences.items()
-        }
-
     def discriminants(self, presences: Mapping[str, Expr]) -> Discriminants:
         params = {param.name: param.kind for param in self.params}
         lets = {name: let.expr for name, let in self.lets.items()}
         return Discriminants({**params}, presences, lets, self.adts)
 
-    def check_presences(
-        self, presences: Mapping[str, Expr], discriminants: Discriminants
-    ) -> None:
-        for decl, role in self.declared():
-            text = decl.nullable if role is Role.OUTPUT else decl.optional
-            if not isinstance(text, Text):
-                continue
-            condition = presences[decl.name.text]
-            if free_names(condition) & self.lets.keys() or not discriminants.reads(condition)[1]:
-                self.report(
-                    codes.BAD_PRESENCE,
-                    text.span,
-                    decl.name.text,
-                    f"the presence of {decl.name} must be built from Bool and enum parameters, ADT"
-                    f" tags and finite fields, and present(...), got {condition}",
-                )
-
     # --- tensors ------------------------------------------------------------------------------
 
-    def tensor(
-        self, decl: TensorDecl, role: Role, presences: Mapping[str, Expr]
-    ) -> Tensor | None:
+    def tensor(self, decl: TensorDecl, role: Role, presences: Mapping[str, Expr]) -> Tensor | None:
         group = {Role.INPUT: "inputs", Role.OUTPUT: "outputs", Role.CONSTRUCTION: "params"}[role]
         path = f"signature.{group}.{decl.name}"
         if decl.shape is None or decl.dtype is None:
@@ -412,7 +304,7 @@ class Checker:
                     codes.NO_TORCH_DTYPE,
                     text.span,
                     path,
-                    f"{text.text} has no torch dtype, so the operator is skipped",
+                    f"{text.text} should have a torch dtype, it has none: the operator is skipped",
                 )
             return Literal(text.text)
         found = self.expression(text, path, self.scope())
@@ -447,7 +339,7 @@ class Checker:
             raise ExprError(f"{name} must be a type family, known are {known}", 0, fault="name")
         if len(term.args) != len(family.formals):
             raise ExprError(
-                f"{name} takes {len(family.formals)} arguments, got {len(term.args)}",
+                f"{name} must take {len(family.formals)} arguments, got {len(term.args)}",
                 0,
                 fault="function",
             )
@@ -455,103 +347,11 @@ class Checker:
             kind = infer(arg, scope)
             if not fits(kind, expected) and not (fits(kind, INT) and expected == DIM):
                 raise ExprError(
-                    f"{name} takes a {expected} as {formal}, {arg} is {kind}", arg.at, fault="kind"
+                    f"{name} must take a {expected} as {formal}, {arg} is {kind}",
+                    arg.at,
+                    fault="kind",
                 )
         return term
-
-    # --- dtype_combos -------------------------------------------------------------------------
-
-    def combos(self) -> tuple[tuple[tuple[str, str], ...], ...]:
-        path = "signature.dtype_combos"
-        rows: list[tuple[tuple[str, str], ...]] = []
-        names: tuple[str, ...] | None = None
-        for combo in self.entry.combos:
-            keys = tuple(sorted(name.text for name, _ in combo.items))
-            if names is not None and keys != names:
-                self.report(
-                    codes.BAD_COMBO,
-                    combo.span,
-                    path,
-                    f"every row must have the keys {', '.join(names)}, got {', '.join(keys)}",
-                )
-                continue
-            names = keys
-            for name, value in combo.items:
-                kinds = members_of(self.kinds.get(name.text, TENSOR))
-                sets = [kind for kind in kinds if isinstance(kind, DTypeKind)]
-                if not sets:
-                    self.report(
-                        codes.BAD_COMBO,
-                        name.span,
-                        path,
-                        f"{name} must be a DType index or a dtype parameter",
-                    )
-                elif not any(value.text in kind.names for kind in sets):
-                    self.report(
-                        codes.BAD_COMBO,
-                        value.span,
-                        path,
-                        f"{name} must be in {sets[0]}, got {value}",
-                    )
-            row = tuple(sorted((name.text, value.text) for name, value in combo.items))
-            if row in rows:
-                self.report(codes.BAD_COMBO, combo.span, path, "rows must be distinct")
-            rows.append(row)
-        return tuple(rows)
-
-    # --- order and device ---------------------------------------------------------------------
-
-    def check_order(self) -> None:
-        seen_default = seen_keyword = False
-        for decl in self.entry.params:
-            keyword = decl.kw_only
-            has_default = decl.default is not None
-            if decl.tensor is not None:
-                has_default, keyword = decl.tensor.optional is not False, False
-            if not keyword and seen_keyword:
-                self.order(decl.name, "params", "a kw_only parameter")
-            if not keyword and not has_default and seen_default:
-                self.order(decl.name, "params", "a parameter with a default")
-            seen_keyword |= keyword
-            seen_default |= has_default and not keyword
-        seen_optional = seen_keyword = False
-        for tensor in self.entry.inputs:
-            optional = tensor.optional is not False
-            buffer = tensor.mutated is True and tensor.write_only
-            if tensor.kw_only and not optional and not buffer:
-                self.report(
-                    codes.BAD_ORDER,
-                    tensor.name.span,
-                    f"signature.inputs.{tensor.name}",
-                    f"{tensor.name} must be optional to be kw_only",
-                )
-            if not tensor.kw_only and seen_keyword:
-                self.order(tensor.name, "inputs", "a kw_only input")
-            if not tensor.kw_only and not optional and seen_optional:
-                self.order(tensor.name, "inputs", "an optional input")
-            seen_optional |= optional
-            seen_keyword |= tensor.kw_only
-
-    def order(self, name: Text, group: str, after: str) -> None:
-        self.report(
-            codes.BAD_ORDER,
-            name.span,
-            f"signature.{group}.{name}",
-            f"{name} must stand before {after}",
-        )
-
-    def check_device(self) -> None:
-        device = next((param for param in self.params if param.name == "device"), None)
-        if device is None:
-            return
-        words = {item.word for item in alternatives(device.type) if isinstance(item, WordType)}
-        if "torch.device" in words and self.entry.inputs:
-            self.report(
-                codes.MISPLACED,
-                device.text.span,
-                "signature.params.device",
-                "device must not be a parameter of an op with call-time tensors, whose device is theirs",
-            )
 
 
 def _of_role(tensors: list[Tensor | None], role: Role) -> tuple[Tensor, ...]:
@@ -566,4 +366,6 @@ def _check_axis(expr: Expr, single: bool, scope: Scope) -> None:
         return
     if kind != SHAPE and not (is_sequence(kind) and fits(item_kind(kind), INT)):
         what = f"{expr} is {kind}"
-        raise ExprError(f"a splice must be a Shape or a list of ints, {what}", expr.at, fault="kind")
+        raise ExprError(
+            f"a splice must be a Shape or a list of ints, {what}", expr.at, fault="kind"
+        )

@@ -47,7 +47,10 @@ def check_effects(checker: Checker, signature: Signature, discriminants: Discrim
         span = tensor.decl.name.span
         if tensor.decl.write_only and tensor.written is not True:
             checker.report(
-                codes.BAD_EFFECT, span, path, f"{tensor.name} must be mutated: true to be write_only"
+                codes.BAD_EFFECT,
+                span,
+                path,
+                f"{tensor.name} must be mutated: true to be write_only",
             )
         if tensor.decl.write_only and tensor.presence is not None:
             checker.report(
@@ -71,7 +74,7 @@ def check_effects(checker: Checker, signature: Signature, discriminants: Discrim
             codes.BAD_EFFECT,
             tensor.decl.name.span,
             f"signature.outputs.{tensor.name}.buffer",
-            f"at most one output may be a buffer, {buffers[0].name} is one already",
+            f"{tensor.name} must not be a second buffer, {buffers[0].name} is one already",
         )
     if checker.entry.inputs and not writable and not checker.entry.outputs:
         checker.report(
@@ -92,7 +95,10 @@ def _check_output(checker: Checker, tensor: Tensor, writable: dict[str, Tensor])
     if alias is not None:
         if buffer is not None:
             checker.report(
-                codes.BAD_EFFECT, alias.span, f"{path}.alias", "alias and buffer exclude each other"
+                codes.BAD_EFFECT,
+                alias.span,
+                f"{path}.alias",
+                f"{tensor.name} must not be a buffer too",
             )
         if alias.text not in writable:
             known = ", ".join(sorted(writable)) or "none"
@@ -120,17 +126,13 @@ def _check_same_type(checker: Checker, output: Tensor, source: Tensor, path: str
             )
 
 
-def effect_branches(
-    signature: Signature, discriminants: Discriminants
-) -> tuple[EffectBranch, ...]:
+def effect_branches(signature: Signature, discriminants: Discriminants) -> tuple[EffectBranch, ...]:
     """The overloads of the operator, `default` first."""
     conditions = {tensor.name: condition_of(tensor) for tensor in signature.inputs}
     always = tuple(name for name, condition in conditions.items() if condition is True)
     open_ = {name: item for name, item in conditions.items() if not isinstance(item, bool)}
     nullable = {
-        tensor.name: tensor.presence
-        for tensor in signature.outputs
-        if tensor.presence is not None
+        tensor.name: tensor.presence for tensor in signature.outputs if tensor.presence is not None
     }
     points = accepted_points(signature, discriminants, [*open_.values(), *nullable.values()])
     sets: dict[tuple[str, ...], list[Point]] = {(): []}
@@ -185,7 +187,9 @@ def _overloads(
         if not (out and tensor is buffer)
         and not (tensor.decl.alias is not None and tensor.decl.alias.text in written)
     ]
-    name = "_".join((*(("writes", *conditional) if conditional else ()), *(("out",) if out else ())))
+    name = "_".join(
+        (*(("writes", *conditional) if conditional else ()), *(("out",) if out else ()))
+    )
     name = name or "default"
     optional = frozenset(tensor.name for tensor in candidates if tensor.presence is not None)
     if not written and not out:

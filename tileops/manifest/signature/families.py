@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tileops.diagnostics import codes
+from tileops.diagnostics.model import Label
 from tileops.manifest.adt import ADT, ADTValue
 from tileops.manifest.entry import CaseDecl, FamilyDecl
-from tileops.manifest.language.infer import Scope, infer, narrow
+from tileops.manifest.language.infer import infer
 from tileops.manifest.language.kinds import (
     BOOL,
     ADTKind,
@@ -25,8 +26,10 @@ from tileops.manifest.language.kinds import (
     NoneKind,
     members_of,
 )
+from tileops.manifest.language.narrowing import narrow
 from tileops.manifest.language.parse import ExprError, parse_expression
 from tileops.manifest.language.rewrite import replace_names
+from tileops.manifest.language.scope import Scope
 from tileops.manifest.language.syntax import (
     Apply,
     Compare,
@@ -84,9 +87,7 @@ def check_families(checker: Checker) -> dict[str, Family]:
     return done
 
 
-def check_matches(
-    checker: Checker, signature: Signature, discriminants: Discriminants
-) -> None:
+def check_matches(checker: Checker, signature: Signature, discriminants: Discriminants) -> None:
     """Reports applications that give a matched formal what is no discriminant."""
     for tensor in signature.tensors:
         for expr in _matched(tensor.shape, signature):
@@ -136,9 +137,7 @@ class _Reader:
         formals = self.formals()
         if formals is None or not self.complete():
             return None
-        scope = Scope(
-            dict(formals), {name: adt.fields for name, adt in self.checker.adts.items()}
-        )
+        scope = Scope(dict(formals), {name: adt.fields for name, adt in self.checker.adts.items()})
         match = self.match(scope)
         if match is None:
             return None
@@ -206,7 +205,7 @@ class _Reader:
             if not finite and not (isinstance(kind, MaybeKind) and _is_finite(kind.item)):
                 self.bad(
                     text.node,
-                    f"match takes a Bool, an enum, an ADT or present(...), {expr} is {kind}",
+                    f"match must be a Bool, an enum, an ADT or present(...), {expr} is {kind}",
                     "match",
                 )
                 return None
@@ -250,7 +249,7 @@ class _Reader:
         if isinstance(value, ScalarNode) and value.value in ("_", None):
             return Pattern(constructor=constructor.name)
         if not isinstance(value, MappingNode):
-            self.bad(value, "a constructor matches _ or a mapping of finite fields", "cases")
+            self.bad(value, "a constructor must map to _ or to finite fields", "cases")
             return None
         fields: list[tuple[str, Any]] = []
         for name, item in value.entries:
@@ -261,7 +260,9 @@ class _Reader:
                 continue
             values = _finite_values(constructor.fields[str(name.value)], self.checker.adts)
             if item.value not in values:
-                self.bad(item, f"{name.text} never is {item.value!r}", "cases")
+                self.bad(
+                    item, f"{name.text} must be one of its values, got {item.value!r}", "cases"
+                )
                 return None
             fields.append((str(name.value), item.value))
         return Pattern(constructor=constructor.name, fields=tuple(sorted(fields)))
@@ -294,6 +295,7 @@ class _Reader:
                         f"{self.path}.cases",
                         f"{family.name}: cases must be disjoint, {_show(values)} is taken by case"
                         f" {first + 1} as well",
+                        labels=(Label(self.decl.cases[first].when.span, "taken here first"),),
                     )
 
 

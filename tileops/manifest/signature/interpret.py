@@ -86,9 +86,7 @@ def interpret(
     if not construction_only:
         machine.check_buffer()
     names = {name for name, _ in plan.indices}
-    machine.result.indices = {
-        name: value for name, value in machine.env.items() if name in names
-    }
+    machine.result.indices = {name: value for name, value in machine.env.items() if name in names}
     machine.result.device = machine.device
     return machine.result
 
@@ -335,9 +333,7 @@ class _Machine:
         if step.index is not None and self.env.get(step.index) is None:
             assert step.before is not None and step.after is not None
             start = self.position(step.before, rank)
-            self.env[step.index] = tuple(
-                tensor.shape[start : self.position(step.after, rank) + 1]
-            )
+            self.env[step.index] = tuple(tensor.shape[start : self.position(step.after, rank) + 1])
             return
         try:
             wanted = tuple(evaluate(step.expr, self.env))
@@ -382,7 +378,9 @@ class _Machine:
             return
         spec = self.result.outputs[buffer.name]
         if spec is None:
-            raise self.reject(f"out must be absent, {buffer.name} is None in this call, got a tensor")
+            raise self.reject(
+                f"out must be absent, {buffer.name} is None in this call, got a tensor"
+            )
         shape, dtype = spec
         if out.shape != shape:
             raise self.reject(
@@ -418,10 +416,10 @@ def check_param(param: Param, value: Any, signature: Signature) -> str | None:
             return None
     adt = getattr(param.kind, "name", "")
     try:
-        if adt in signature.adts and not isinstance(value, str | int | float | list | tuple):
-            if value is not None:
-                adt_value(value, signature.adts[adt])
-                return None
+        plain = value is None or isinstance(value, str | int | float | list | tuple)
+        if adt in signature.adts and not plain:
+            adt_value(value, signature.adts[adt])
+            return None
         convert(value, param.type, signature.adts)
     except ValueError as error:
         return str(error)

@@ -171,6 +171,4 @@ def substitute_shape(term: ShapeTerm, values: Mapping[str, Expr]) -> ShapeTerm:
     """A shape term with its names replaced by expressions."""
     if isinstance(term, Apply):
         return Apply(term.family, tuple(replace_names(arg, values) for arg in term.args), term.at)
-    return Axes(
-        tuple(type(item)(replace_names(item.expr, values)) for item in term.items), term.at
-    )
+    return Axes(tuple(type(item)(replace_names(item.expr, values)) for item in term.items), term.at)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from tileops.manifest.language.infer import Scope, infer, narrow
+from tileops.manifest.language.infer import infer
 from tileops.manifest.language.kinds import DimKind, SeqKind
+from tileops.manifest.language.narrowing import narrow
 from tileops.manifest.language.parse import ExprError
+from tileops.manifest.language.scope import Scope
 from tileops.manifest.language.syntax import (
     Axis,
     BoolOp,
@@ -25,10 +27,10 @@ from tileops.manifest.language.syntax import (
     ShapeTerm,
     names_in,
 )
+from tileops.manifest.signature.items import RuleItem
 from tileops.manifest.signature.model import Role, Signature, Tensor
 from tileops.manifest.signature.points import Discriminants
 from tileops.manifest.signature.reading import both
-from tileops.manifest.signature.schedule import RuleItem
 
 if TYPE_CHECKING:
     from tileops.manifest.signature.plan import Alternative
@@ -80,9 +82,7 @@ def _non_negative(expr: Expr, single: bool) -> Expr:
     return Call("all", (Comprehension(item, "_n", expr),))
 
 
-def _may_be_negative(
-    expr: Expr, single: bool, guard: Expr | None, signature: Signature
-) -> bool:
+def _may_be_negative(expr: Expr, single: bool, guard: Expr | None, signature: Signature) -> bool:
     fields = {name: adt.fields for name, adt in signature.adts.items()}
     scope = Scope(dict(signature.kinds), fields)
     parts = guard.items if isinstance(guard, BoolOp) and guard.op == "and" else (guard,)

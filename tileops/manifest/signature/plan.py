@@ -29,11 +29,12 @@ from tileops.manifest.signature.families import (
     matches,
     pattern_conditions,
 )
+from tileops.manifest.signature.items import Group, Item, LetItem, RuleItem, TensorItem
 from tileops.manifest.signature.model import Let, Role, Signature, Tensor, substitute_shape
 from tileops.manifest.signature.obligations import obligations
 from tileops.manifest.signature.points import Discriminants, Variable, all_points
 from tileops.manifest.signature.reading import both, conditions_first, negated
-from tileops.manifest.signature.schedule import Group, Item, LetItem, RuleItem, TensorItem, schedule
+from tileops.manifest.signature.schedule import schedule
 from tileops.manifest.signature.steps import (
     ComboStep,
     EmitStep,
@@ -60,9 +61,7 @@ class Alternative:
 def discriminants_of(signature: Signature) -> Discriminants:
     """The discriminants of a checked signature."""
     presences = {
-        tensor.name: tensor.presence
-        for tensor in signature.tensors
-        if tensor.presence is not None
+        tensor.name: tensor.presence for tensor in signature.tensors if tensor.presence is not None
     }
     if signature.buffer is not None:
         presences["out"] = Present("out")
@@ -212,9 +211,7 @@ class _Planner:
             yield TensorItem(tensor, tuple((item.guard, item.axes) for item in written))
 
     def ordered(self, let: Let) -> Let:
-        return Let(
-            let.name, conditions_first(let.expr, self.discriminants), let.kind, let.text
-        )
+        return Let(let.name, conditions_first(let.expr, self.discriminants), let.kind, let.text)
 
     # --- groups -------------------------------------------------------------------------------
 
@@ -227,9 +224,7 @@ class _Planner:
         solved = probe.bound
         late = {id(item) for item in probe.waiting}
         rest = [at for at in range(len(items)) if reads[at] or id(items[at]) in late]
-        core = Group(
-            (), ({},), tuple(items[at] for at in free if id(items[at]) not in late)
-        )
+        core = Group((), ({},), tuple(items[at] for at in free if id(items[at]) not in late))
         groups = [core]
         for members in self.components(items, reads, rest, solved):
             names = sorted(frozenset().union(*(reads[at] for at in members)))
@@ -244,8 +239,7 @@ class _Planner:
                 point
                 for point in all_points(variables)
                 if all(
-                    self.discriminants.truth(rule.expr, point) is not False
-                    for rule in self.domains
+                    self.discriminants.truth(rule.expr, point) is not False for rule in self.domains
                 )
             )
             group = Group(variables, points, tuple(items[at] for at in members))
@@ -333,9 +327,7 @@ class _Planner:
         if (family.name, shown) in seen:
             return
         seen.add((family.name, shown))
-        decl = next(
-            item for item in self.signature.entry.types if item.name.text == family.name
-        )
+        decl = next(item for item in self.signature.entry.types if item.name.text == family.name)
         self.findings.add(
             codes.MISSING_CASE,
             decl.cases_span,

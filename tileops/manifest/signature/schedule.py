@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
 
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Findings, Span
-from tileops.manifest.entry import Text
 from tileops.manifest.language.kinds import DTypeKind, ShapeKind
-from tileops.manifest.language.syntax import Axes, Axis, Expr, Name, Present, Splice, names_in, walk
+from tileops.manifest.language.syntax import Axes, Axis, Expr, Name, Splice, names_in, walk
 from tileops.manifest.signature.affine import Affine, solutions
+from tileops.manifest.signature.items import Group, Guard, Item, LetItem, RuleItem, TensorItem
 from tileops.manifest.signature.model import Let, Role, Signature, Tensor
-from tileops.manifest.signature.points import Discriminants, Variable
-from tileops.manifest.signature.reading import both, either, needs, variables_of
+from tileops.manifest.signature.points import Discriminants
+from tileops.manifest.signature.reading import both, either, needs
 from tileops.manifest.signature.steps import (
     AxisStep,
     DTypeStep,
@@ -32,101 +31,6 @@ from tileops.manifest.signature.steps import (
     SpliceStep,
     Step,
 )
-
-Guard: TypeAlias = Expr | None
-
-
-@dataclass(frozen=True, slots=True)
-class TensorItem:
-    """A tensor with the shapes it may have, each under a guard."""
-
-    tensor: Tensor
-    shapes: tuple[tuple[Guard, Axes], ...]
-
-    @property
-    def present(self) -> Guard:
-        return None if self.tensor.presence is None else Present(self.tensor.name)
-
-    def reads(self) -> Iterator[tuple[Expr, Guard]]:
-        """Every expression of the tensor with the guard under which it matters."""
-        yield self.tensor.dtype, self.present if self.tensor.role is not Role.OUTPUT else (
-            self.tensor.presence
-        )
-        for guard, axes in self.shapes:
-            for item in axes.items:
-                yield item.expr, both(self.guard, guard)
-
-    @property
-    def guard(self) -> Guard:
-        return self.tensor.presence if self.tensor.role is Role.OUTPUT else self.present
-
-    def variables(self, discriminants: Discriminants) -> frozenset[str]:
-        found: frozenset[str] = frozenset()
-        for expr, guard in self.reads():
-            found |= variables_of(expr, discriminants)
-            if guard is not None:
-                found |= discriminants.reads(guard)[0]
-        return found
-
-    def names(self) -> frozenset[str]:
-        return frozenset().union(*(names_in(expr) for expr, _ in self.reads()))
-
-    def defines(self) -> frozenset[str]:
-        return frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class LetItem:
-    let: Let
-
-    def reads(self) -> Iterator[tuple[Expr, Guard]]:
-        return iter(())
-
-    def variables(self, discriminants: Discriminants) -> frozenset[str]:
-        return variables_of(self.let.expr, discriminants)
-
-    def names(self) -> frozenset[str]:
-        return names_in(self.let.expr)
-
-    def defines(self) -> frozenset[str]:
-        return frozenset((self.let.name,))
-
-
-@dataclass(frozen=True, slots=True)
-class RuleItem:
-    """A refinement or an obligation; `guard` is what activates it."""
-
-    expr: Expr
-    kind: str
-    text: Text | None
-    guard: Guard
-    subject: str
-    implied: bool = False
-
-    def reads(self) -> Iterator[tuple[Expr, Guard]]:
-        yield self.expr, self.guard
-
-    def variables(self, discriminants: Discriminants) -> frozenset[str]:
-        found = variables_of(self.expr, discriminants)
-        return found if self.guard is None else found | discriminants.reads(self.guard)[0]
-
-    def names(self) -> frozenset[str]:
-        return names_in(self.expr)
-
-    def defines(self) -> frozenset[str]:
-        return frozenset()
-
-
-Item: TypeAlias = TensorItem | LetItem | RuleItem
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Items that depend on the same discriminants, and the accepted points of these."""
-
-    variables: tuple[Variable, ...]
-    points: tuple[dict[str, Any], ...]
-    items: tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,9 +281,7 @@ class _Scheduler:
     def can_rank(self, guard: Guard, axes: Axes) -> bool:
         return self.open_splice(guard, axes)[1]
 
-    def rank_of(
-        self, guard: Guard, axes: Axes
-    ) -> tuple[str | None, tuple[Expr, ...], int, Mode]:
+    def rank_of(self, guard: Guard, axes: Axes) -> tuple[str | None, tuple[Expr, ...], int, Mode]:
         """What the rank of a shape is: open splice, known splices, number of axes, mode."""
         name, _ = self.open_splice(guard, axes)
         splices = tuple(
@@ -396,7 +298,13 @@ class _Scheduler:
         shown = self.shown(guard)
         self.steps.append(
             RankStep(
-                tensor.name, count, splices, name, mode, shown, self.of_tensor(tensor, shown, *splices)
+                tensor.name,
+                count,
+                splices,
+                name,
+                mode,
+                shown,
+                self.of_tensor(tensor, shown, *splices),
             )
         )
 
@@ -451,9 +359,7 @@ class _Scheduler:
                 return True
         return False
 
-    def solve(
-        self, tensor: Tensor, guard: Guard, place: Place, expr: Expr, found: Affine
-    ) -> None:
+    def solve(self, tensor: Tensor, guard: Guard, place: Place, expr: Expr, found: Affine) -> None:
         shown = self.shown(guard)
         early = self.of_tensor(tensor, shown, found.offset, *place.splices)
         mode = self.mode(found.index, guard)
@@ -475,9 +381,7 @@ class _Scheduler:
                 return place
         return None
 
-    def splice(
-        self, tensor: Tensor, guard: Guard, axes: Axes, position: int, expr: Expr
-    ) -> bool:
+    def splice(self, tensor: Tensor, guard: Guard, axes: Axes, position: int, expr: Expr) -> bool:
         shown = self.shown(guard)
         alone = len(axes.items) == 1
         if self.ready(expr, guard):
@@ -553,6 +457,10 @@ def _use(item: Item, expr: Expr, name: str) -> tuple[Span, str]:
     assert decl.shape is not None
     if isinstance(item.tensor.shape, Axes):
         return decl.shape.place(_offset(expr, name), len(name)), f"{path}.shape"
+    # Of a type family it is the argument that the author writes.
+    for argument in item.tensor.shape.args:
+        if name in names_in(argument):
+            return decl.shape.place(_offset(argument, name), len(name)), f"{path}.shape"
     return decl.shape.span, f"{path}.shape"
 
 

@@ -39,9 +39,13 @@ class Place:
         if self.count or not parts:
             parts.insert(0, str(self.count))
         text = " + ".join(parts)
-        return f"last - ({text})" if self.back and self.splices else f"-{self.count + 1}" if (
-            self.back
-        ) else text
+        return (
+            f"last - ({text})"
+            if self.back and self.splices
+            else f"-{self.count + 1}"
+            if (self.back)
+            else text
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tileops.diagnostics.model import Span
 from tileops.manifest.entry import RowDecl
 from tileops.manifest.language.arrays import Values
 from tileops.manifest.roofline import PricedCall, TensorFacts
@@ -83,8 +84,12 @@ class Instance:
 
 
 class CaseFails(ValueError):
-    """A case breaks a rule of its signature; one sentence. `field` names what failed, if known."""
+    """A case breaks a rule of its signature; one sentence.
 
-    def __init__(self, sentence: str, field: str = "") -> None:
+    `field` names what failed, `declared` is the declaration that says so, where these are known.
+    """
+
+    def __init__(self, sentence: str, field: str = "", declared: Span | None = None) -> None:
         super().__init__(sentence)
         self.field = field
+        self.declared = declared

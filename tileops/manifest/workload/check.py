@@ -7,12 +7,13 @@ quick: what cannot be read is left out. `check_workloads` is what the validator 
 from __future__ import annotations
 
 from tileops.diagnostics import codes
-from tileops.diagnostics.model import Findings, Span
+from tileops.diagnostics.model import Findings, Label, Span
 from tileops.manifest.roofline import RooflineError, price, read_roofline
 from tileops.manifest.signature.model import Role, Signature
 from tileops.manifest.signature.steps import Plan
 from tileops.manifest.workload.branch import Workload
 from tileops.manifest.workload.case import Case, CaseFails, Instance
+from tileops.manifest.workload.declaration import values_of
 from tileops.manifest.workload.instantiate import check_requirements, generate, instantiate
 from tileops.manifest.workload.metadata import read_metadata
 from tileops.manifest.workload.rows import read_rows
@@ -24,9 +25,7 @@ def read_workload(signature: Signature, plan: Plan, findings: Findings) -> Workl
     return Workload(signature, plan, metadata, read_roofline(signature, plan, findings))
 
 
-def cases(
-    signature: Signature, plan: Plan, findings: Findings | None = None
-) -> tuple[Case, ...]:
+def cases(signature: Signature, plan: Plan, findings: Findings | None = None) -> tuple[Case, ...]:
     """Every case of an entry, in the order of row and dtype case."""
     findings = Findings() if findings is None else findings
     return read_rows(read_workload(signature, plan, findings), findings)
@@ -77,6 +76,9 @@ def _report(case: Case, error: CaseFails | RooflineError, findings: Findings) ->
     span: Span = case.decl.span
     if isinstance(error, CaseFails):
         span = next((k.span for k, _ in case.decl.items if k.value == error.field), span)
+        declared = error.declared or values_of(case.signature, error.field)
+    else:
+        declared = None if entry.roofline is None else entry.roofline.span
     at = next(at for at, decl in enumerate(entry.workloads) if decl is case.decl)
     findings.add(
         codes.ROW_FAILS if isinstance(error, CaseFails) else codes.BAD_FORMULA,
@@ -84,6 +86,7 @@ def _report(case: Case, error: CaseFails | RooflineError, findings: Findings) ->
         f"case {case.id}: {error}",
         op=entry.op,
         field=f"workloads[{at}]",
+        labels=() if declared is None else (Label(declared, "declared here"),),
     )
 
 

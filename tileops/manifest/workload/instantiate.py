@@ -21,6 +21,7 @@ from tileops.manifest.signature.interpret import CallRejected, TensorMeta, inter
 from tileops.manifest.workload.branch import is_tensor_argument
 from tileops.manifest.workload.case import WORKLOAD_SEED, Case, CaseFails, Instance
 from tileops.manifest.workload.contents import broken_requirements, requirement_sentence
+from tileops.manifest.workload.declaration import declaration_of
 
 
 def instantiate(case: Case) -> Instance:
@@ -35,7 +36,7 @@ def instantiate(case: Case) -> Instance:
     try:
         types = interpret(case.signature, case.workload.plan, arguments)
     except CallRejected as error:
-        raise CaseFails(str(error)) from None
+        raise CaseFails(str(error), declared=declaration_of(case.signature, error.step)) from None
     for name in case.branch.relevant:
         inferred = types.indices.get(name)
         given = solver.env[name]
@@ -199,7 +200,11 @@ def check_requirements(instance: Instance, values: Mapping[str, Values]) -> None
     """Holds generated contents to their `requires`. Raises `CaseFails`."""
     for name, at in unmet(instance, values):
         workload = instance.case.workload
-        raise CaseFails(requirement_sentence(workload, name, at, instance.env, values), name)
+        raise CaseFails(
+            requirement_sentence(workload, name, at, instance.env, values),
+            name,
+            workload.metadata[name].requirements[at].text.span,
+        )
 
 
 def unmet(instance: Instance, values: Mapping[str, Values]) -> list[tuple[str, int]]:

@@ -13,9 +13,10 @@ from typing import TypeVar
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Code, Findings, Span
 from tileops.manifest.entry import Text
+from tileops.manifest.language.arguments import bind_arguments
 from tileops.manifest.language.arrays import TYPECODES
 from tileops.manifest.language.generators import GENERATORS, Generator
-from tileops.manifest.language.infer import Scope, bind_arguments, infer
+from tileops.manifest.language.infer import infer
 from tileops.manifest.language.kinds import (
     TENSOR,
     ADTKind,
@@ -29,6 +30,7 @@ from tileops.manifest.language.kinds import (
 from tileops.manifest.language.parse import ExprError, parse_expression
 from tileops.manifest.language.predicates import PREDICATES, Predicate
 from tileops.manifest.language.primitives import Formal, Primitive
+from tileops.manifest.language.scope import Scope
 from tileops.manifest.language.syntax import (
     Axis,
     Call,
@@ -171,7 +173,7 @@ class _Reader:
 
     def arguments(self, tensor: Tensor, node: Call, primitive: Primitive) -> Iterator[Expr]:
         if any(isinstance(arg, Comprehension) for arg in node.args):
-            raise ExprError(f"{node.function} takes no comprehension", node.at, fault="form")
+            raise ExprError(f"{node.function} must not take a comprehension", node.at, fault="form")
         for formal, value in bind_arguments(node, primitive):
             assert value is not None, "generators and predicates have no optional arguments"
             named = self.signature.tensor(value.id) if isinstance(value, Name) else None
@@ -187,7 +189,7 @@ class _Reader:
             return
         if not fits(kind, formal.kind):
             raise ExprError(
-                f"{node.function} takes {formal.kind} as {formal.name}, {value} is {kind}",
+                f"{node.function} must take {formal.kind} as {formal.name}, {value} is {kind}",
                 value.at,
                 fault="kind",
             )
@@ -195,7 +197,7 @@ class _Reader:
     def check_named(self, tensor: Tensor, named: Tensor, node: Call, at: int) -> None:
         if named.decl.values is None:
             raise ExprError(
-                f"{node.function} reads the contents of {named.name}, which must have values",
+                f"{named.name} must have values, {node.function} reads its contents",
                 at,
                 fault="function",
             )
@@ -249,7 +251,7 @@ class _Reader:
                     text.span,
                     tensor,
                     field,
-                    f"{name} needs {rank} {'axis' if rank == 1 else 'axes'},"
+                    f"{name} must have {rank} {'axis' if rank == 1 else 'axes'},"
                     f" {tensor.name} is {shape.axes}",
                 )
                 return

@@ -206,9 +206,7 @@ class _Row:
         self, keys: Mapping[str, tuple[ScalarNode, Node]], branch: Branch
     ) -> list[dict[str, str]]:
         names = [
-            name
-            for name in branch.relevant
-            if isinstance(self.signature.indices[name], DTypeKind)
+            name for name in branch.relevant if isinstance(self.signature.indices[name], DTypeKind)
         ]
         if "dtype_cases" not in keys:
             if not names:
@@ -286,9 +284,10 @@ def _check_ids(signature: Signature, cases: list[Case], findings: Findings) -> N
     labels: dict[str, Case] = {}
     ids: dict[str, Case] = {}
     reported: set[int] = set()
+    places = {id(decl): at for at, decl in enumerate(signature.entry.workloads)}
     for case in cases:
         first = labels.setdefault(case.label, case)
-        at = signature.entry.workloads.index(case.decl)
+        at = places[id(case.decl)]
         where = case.decl.get("label")
         span = case.decl.span if where is None else where.span
         if case.decl is not first.decl and _beyond_dtypes(case, first):

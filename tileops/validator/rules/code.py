@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 from typing import Any
 
@@ -40,11 +41,8 @@ def exported(subject: Subject) -> None:
         )
     implemented = [
         entry.op
-        for entry in subject.manifest.entries
-        if entry.family is not None
-        and entry.family.text == subject.family
-        and entry.status is not None
-        and entry.status.text == "implemented"
+        for entry in subject.manifest.by_family.get(subject.family, [])
+        if entry.status is not None and entry.status.text == "implemented"
     ]
     extra = sorted(name for name in names if name.endswith("Op") and name not in implemented)
     if extra and implemented and subject.entry.op == implemented[0]:
@@ -68,9 +66,7 @@ def boundary(subject: Subject) -> None:
             return
     got = tuple(found.compile_op_names)
     if got != wanted:
-        subject.report(
-            codes.WRONG_BOUNDARY, f"compile_op_names must be {wanted}, got {got}"
-        )
+        subject.report(codes.WRONG_BOUNDARY, f"compile_op_names must be {wanted}, got {got}")
 
 
 def kernels(subject: Subject) -> None:
@@ -79,11 +75,9 @@ def kernels(subject: Subject) -> None:
     if found is None:
         return
     for name, kernel in found.kernel_types.items():
-        module = kernel.path.partition(":")[0]
-        if importlib.util.find_spec(module) is None:
-            subject.report(
-                codes.BAD_STAGE, f"kernel {name} must name a launcher, {module} does not exist"
-            )
+        fault = _launcher_fault(kernel.path)
+        if fault:
+            subject.report(codes.BAD_STAGE, f"kernel {name} must name a launcher, {fault}")
     composition = subject.entry.composition
     if composition is None:
         return
@@ -100,6 +94,22 @@ def kernels(subject: Subject) -> None:
                 span=composition.span,
                 field="composition.stages",
             )
+
+
+def _launcher_fault(path: str) -> str:
+    """Why there is no launcher at "package.module:function"; the module is read, not imported,
+    since kernel files import triton."""
+    module, _, function = path.partition(":")
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or spec.origin is None:
+        return f"{module} does not exist"
+    with open(spec.origin, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return "" if function in names else f"{module} has no function {function or 'named'}"
 
 
 RULES = (

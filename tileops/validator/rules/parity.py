@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tileops.diagnostics import codes
+from tileops.manifest.adt import ADTValue
 from tileops.manifest.signature.model import MISSING, Signature
 from tileops.validator.code import class_or_none
 from tileops.validator.model import Phase, Rule, Subject
@@ -34,9 +35,7 @@ def construction(subject: Subject) -> None:
     policy = {"target", *getattr(found, "injected_parameters", ())}
     for item in [item for item in have if item.name in policy]:
         if item.kind is not inspect.Parameter.KEYWORD_ONLY:
-            subject.report(
-                codes.WRONG_PARAMETERS, f"__init__ must take {item.name} keyword-only"
-            )
+            subject.report(codes.WRONG_PARAMETERS, f"__init__ must take {item.name} keyword-only")
     own = [item for item in have if item.name not in policy]
     _compare(subject, "__init__", own, init_parameters(subject.signature))
 
@@ -115,6 +114,8 @@ def _same(have: Any, want: Any) -> bool:
     """Whether a Python default is the manifest's: a dtype by its name, a list as a tuple."""
     if have is MISSING or want is MISSING:
         return have is want
+    if isinstance(want, ADTValue):
+        return have == want or have == {want.kind: dict(want.fields)}
     if isinstance(want, list | tuple):
         return isinstance(have, list | tuple) and list(have) == list(want)
     if isinstance(want, str) and not isinstance(have, str):

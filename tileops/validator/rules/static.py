@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
-from tileops.codegen.generate import generate_header
-from tileops.codegen.operator_schema import Unschematic, left_out
 from tileops.diagnostics import codes
 from tileops.manifest.signature.check import check_entry
-from tileops.manifest.signature.effects import effect_branches
-from tileops.manifest.signature.plan import build_plan, discriminants_of
+from tileops.manifest.signature.plan import build_plan
 from tileops.manifest.workload.check import check_workloads
 from tileops.validator.model import Phase, Rule, Subject
-
-#: A mutable argument of a schema, and the name it has.
-_WRITTEN = re.compile(r"Tensor\([a-z]!\)\s+(\w+)")
 
 
 def signature(subject: Subject) -> None:
@@ -26,49 +18,6 @@ def plan(subject: Subject) -> None:
     """Every index is solved on every branch that uses it."""
     if subject.signature is not None:
         subject.plan = build_plan(subject.signature, subject.findings)
-
-
-def schema(subject: Subject) -> None:
-    """Every effect branch has an overload, and its schema writes and returns what it declares."""
-    if subject.signature is None:
-        return
-    try:
-        header = generate_header(subject.signature)
-    except Unschematic as error:
-        subject.report(codes.UNSCHEMATIC, str(error), field="signature")
-        return
-    for param in left_out(subject.signature):
-        subject.report(
-            codes.UNSCHEMATIC,
-            f"{param.name} has type {param.type}, which no operator schema carries; only the class"
-            " takes it",
-            span=param.text.span,
-            field=f"signature.params.{param.name}",
-        )
-    branches = effect_branches(subject.signature, discriminants_of(subject.signature))
-    for branch, overload in zip(branches, header.overloads, strict=True):
-        written = tuple(_WRITTEN.findall(overload.schema))
-        declared = {*branch.written, *(("out",) if branch.out else ())}
-        returned = overload.schema.rpartition("->")[2].count("Tensor")
-        aliased = {
-            tensor.name
-            for tensor in subject.signature.outputs
-            if tensor.decl.alias is not None and tensor.decl.alias.text in branch.written
-        }
-        if set(written) != declared or returned != len(branch.returns):
-            subject.report(
-                codes.BAD_EFFECT,
-                f"overload {overload.name} must write {sorted(declared)} and return"
-                f" {list(branch.returns)}, got {overload.schema}",
-                field="signature",
-            )
-        if aliased & set(branch.returns):
-            subject.report(
-                codes.BAD_EFFECT,
-                f"overload {overload.name} must not return an output that is an input, got"
-                f" {', '.join(sorted(aliased & set(branch.returns)))}",
-                field="signature",
-            )
 
 
 def workloads(subject: Subject) -> None:
@@ -114,7 +63,6 @@ def _reached(subject: Subject, op: str, seen: set[str]) -> set[str]:
 RULES = (
     Rule("signature", "declarations are in the language", Phase.STATIC, signature),
     Rule("plan", "an inference plan exists on every branch", Phase.STATIC, plan),
-    Rule("schema", "operator schemas agree with the effects", Phase.STATIC, schema),
     Rule("workloads", "every row instantiates and is inferred back", Phase.STATIC, workloads),
     Rule("stages", "compositions name entries and end", Phase.STATIC, stages),
 )

@@ -1,4 +1,4 @@
-"""Further tiles for benchmarks/matmul_quick.py to try: what the tables might hold instead.
+"""Further tiles for tile_search.py to try: what the tables of GEMM and attention might hold.
 
 In: a call and its shape. Out: (name, maker) pairs; a maker turns a set of inputs into a launch.
 """
@@ -6,6 +6,7 @@ In: a call and its shape. Out: (name, maker) pairs; a maker turns a set of input
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -40,20 +41,26 @@ def split_candidates(call: Call, shape: Sequence[Any], flags: dict[str, bool]) -
 
 
 def tile_candidates(call: Call, m: int, n: int, flags: dict[str, bool]) -> Iterable[Any]:
-    """Tiles of the descriptor kernel, with and without fused loops."""
+    """Tiles of the descriptor kernel: fused loops, splits of K, the transposed product."""
     for block_m, block_n, block_k, warps, stages in [
         (128, 256, 64, 8, 3), (128, 256, 64, 8, 4), (256, 128, 64, 8, 3), (256, 128, 64, 8, 4),
         (128, 128, 64, 8, 4), (128, 128, 64, 4, 4), (128, 128, 128, 8, 3), (128, 128, 64, 8, 5),
         (64, 256, 64, 4, 4), (64, 128, 64, 4, 5), (64, 128, 128, 4, 3), (64, 64, 128, 4, 4),
+        (128, 64, 128, 8, 4), (128, 16, 128, 4, 5), (64, 16, 128, 4, 8), (64, 32, 128, 4, 7),
+        (64, 64, 128, 4, 6),
     ]:  # fmt: skip
-        for group_m, flatten in [(8, False), (8, True), (16, False), (4, False)]:
-            if group_m != 8 and (block_m, block_n, stages) != (128, 256, 3):
+        for swap, flatten, splits in itertools.product((False, True), (False, True), (1, 2, 4)):
+            few = block_n if swap else block_m
+            if (swap and m > 64) or (m <= 64 and not m <= few <= 2 * max(m, 16)):
                 continue
-            tile = gemm_tiles.Tile(block_m, block_n, block_k, warps, stages, group_m)
+            tile = gemm_tiles.Tile(block_m, block_n, block_k, warps, stages)
+            if splits > 1 and (flatten or tile.count(*((n, m) if swap else (m, n))) > 100):
+                continue
+            plan = gemm_tiles.Plan(tile, splits, swap)
             yield (
-                f"{tile} flatten={flatten}",
-                lambda s, tile=tile, flatten=flatten: functools.partial(
-                    gemm_descriptor.run_descriptor, call, *s, tile, flatten=flatten, **flags
+                f"{plan} flatten={flatten}",
+                lambda s, plan=plan, flatten=flatten: functools.partial(
+                    gemm_descriptor.run_descriptor, call, *s, plan, flatten=flatten, **flags
                 ),
             )
 

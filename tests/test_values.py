@@ -1,0 +1,91 @@
+"""Values of every implemented entry: each row, shrunk on the CPU and at full size on a GPU.
+
+The reference in float64 is the oracle because the family tests hold it to torch's own functions;
+an operator's results must be that up to rounding.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import tileops
+from tests.devices import gpu
+from tileops.testing.cases import Case, Row, rows
+from tileops.testing.tolerance import assert_close
+
+SIZE = 4096
+ROWS = [
+    row for entry in tileops.registry.entries if entry.status == "implemented"
+    for row in rows(entry.name)
+]  # fmt: skip
+
+
+def wide(value):
+    """A value with its floats in double precision: tensors and dtypes."""
+    if isinstance(value, torch.dtype):
+        if value.is_complex:
+            return torch.complex128
+        return torch.float64 if value.is_floating_point else value
+    if isinstance(value, torch.Tensor):
+        return value.to(wide(value.dtype))
+    return value
+
+
+def reference(row: Row, case: Case) -> tuple[torch.Tensor | None, ...]:
+    """What the entry's reference gives for the case in float64."""
+    op_class = row.bound.op_class
+    declared = row.case.signature.inputs
+    positional = [wide(case.inputs[t.name]) for t in declared if not t.kw_only]
+    keywords = {t.name: wide(case.inputs[t.name]) for t in declared if t.kw_only}
+    parameters = {name: wide(value) for name, value in case.params.items()}
+    results = op_class.reference(*positional, **keywords, **parameters)
+    return results if isinstance(results, tuple) else (results,)
+
+
+def reduction_length(case: Case) -> int:
+    """No sum behind an element is longer than the largest input."""
+    sizes = [tensor.numel() for tensor in case.inputs.values() if tensor is not None]
+    return max(sizes, default=1)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_values_against_float64(row):
+    case = row.tensors("cpu", max_elements=SIZE)
+    compare(case, case(), reference(row, case))
+
+
+@gpu
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_values_at_full_size(row):
+    case = row.tensors("cuda")
+    poison_memory()
+    with tileops.record_implementations() as served:
+        results = case()
+    (call,) = served
+    # Where the reference serves on CUDA, every kernel has said why.
+    kernels = row.bound.op_class.kernel_types
+    assert call.implementation in kernels or len(call.declined) == len(kernels)
+    compare(case, results, reference(row, case))
+
+
+def poison_memory() -> None:
+    """Leaves NaNs in what the allocator hands out next, so that an unwritten element shows."""
+    block = torch.full((2**28,), float("nan"), device="cuda")
+    del block
+
+
+def compare(case: Case, results, expected: tuple[torch.Tensor | None, ...]) -> None:
+    results = results if isinstance(results, tuple) else (results,)
+    assert len(results) == len(expected)
+    for result, wanted in zip(results, expected, strict=True):
+        assert (result is None) == (wanted is None)
+        if result is None:
+            continue
+        assert wanted.dtype == wide(result.dtype)
+        if result.is_complex():
+            part = torch.float32 if result.dtype == torch.complex64 else torch.float64
+            result, wanted = torch.view_as_real(result), torch.view_as_real(wanted)
+            assert_close(result, wanted, part, reduction_length(case))
+        else:
+            assert_close(result, wanted, result.dtype, reduction_length(case))
