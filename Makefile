@@ -65,7 +65,7 @@ check: $(READY)
 
 accept: $(READY)
 	EXPECTTEST_ACCEPT=1 TILEOPS_ACCEPT=1 $(PYTHON) -m pytest -q -m "golden" $(TESTS)
-	git status --short tests docs
+	git status --short tests docs tileops
 
 bench: $(READY)
 	$(PYTHON) -m benchmarks

@@ -86,7 +86,7 @@ def check_param(ctx: Context, name: str) -> None:
     if is_word_union(param):
         own = ctx.low.name(name)
         bad = f"{ctx.low.support('bad_param')}({name!r}, {own})"
-        ctx.fail_if(f"{_fast(ctx, own, members)}{bad}")
+        ctx.fail_if(f"{_fast(ctx, own, list(members))}{bad}")
         return
     if adt_of(param.kind) is not None:
         ctx.fail_if(f"{ctx.low.support('bad_adt')}({name!r}, {ctx.low.name(name)})")

@@ -252,7 +252,7 @@ def is_word_union(param: Param) -> bool:
 
 def word_argument(param: Param, signature: Signature) -> str:
     """The argument that carries the literals of such a union."""
-    taken = {item.name for item in (*signature.params, *signature.tensors)}
+    taken = {item.name for item in signature.params} | {item.name for item in signature.tensors}
     name = f"{param.name}_name"
     while name in taken:
         name += "_"

@@ -14,7 +14,16 @@ from typing import Any
 import torch
 
 from tileops.codegen.model import OverloadHeader, Role
-from tileops.runtime import autograd, boundary, cache_tag, contents, library, targets
+from tileops.runtime import (
+    autograd,
+    boundary,
+    cache_tag,
+    composite,
+    contents,
+    library,
+    placement,
+    targets,
+)
 from tileops.runtime.bound import Bound, Keyword, Layout
 from tileops.runtime.dispatch import Dispatcher
 from tileops.runtime.errors import CallError
@@ -31,8 +40,8 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "_infer": bound.functions["infer"],
         "_keep_tag": cache_tag.keep,
         "_empty": torch.empty,
-        "_place": place,
-        "_indexed": indexed,
+        "_place": placement.place,
+        "_indexed": placement.indexed,
         "_serve": dispatcher.serve,
         "_plain": dispatcher.reference.plain,
         "_forward_ad": torch.autograd.forward_ad,
@@ -62,11 +71,11 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
     names["_operator"] = getattr(packet, overload.name)
 
     label = f"{bound.namespace}.{bound.header.operator}.{overload.name}"
-    composite = library.is_composite(bound.header)
-    if composite:
-        names["_compose"] = composer(bound, layout)
+    whole = library.is_composite(bound.header)
+    if whole:
+        names["_compose"] = composite.composer(bound, layout)
     texts = {
-        "run": _composite(layout, branches) if composite else _run(layout, branches),
+        "run": _composite(layout, branches) if whole else _run(layout, branches),
         "fake": _fake(layout, branches),
         "plain": _plain(layout, branches),
         "transform": _transform(layout, bound.header.differentiable),
@@ -79,29 +88,6 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
     names["_run_function"] = made["run"]
     names["_apply"] = autograd.applier(bound, layout, made["run"])
     return library.Functions(**made)
-
-
-def place(device: torch.device | None, target: str | None) -> torch.device:
-    """Where a call without tensors allocates: its device, else one that its target serves.
-
-    Without either it is the current CUDA device, or the CPU where there is none. A kernel cannot
-    see torch's default device, which the class therefore passes.
-    """
-    if device is not None:
-        return indexed(device)  # type: ignore[return-value]
-    name = target if target is not None else targets.default_target()
-    classes = ("cuda", "cpu") if name is None else targets.find(name, "target").devices
-    if "cuda" in classes and torch.cuda.is_available():
-        return torch.device("cuda", torch.cuda.current_device())
-    known = [kind for kind in classes if kind != "cuda"]
-    return torch.device(known[0] if known and "cpu" not in known else "cpu")
-
-
-def indexed(device: torch.device | None) -> torch.device | None:
-    """A CUDA device without a number as the current one."""
-    if device is None or device.type != "cuda" or device.index is not None:
-        return device
-    return torch.device("cuda", torch.cuda.current_device() if torch.cuda.is_available() else 0)
 
 
 def define(label: str, kind: str, text: str, names: dict[str, Any]) -> dict[str, Any]:
@@ -260,27 +246,6 @@ def _composite(layout: Layout, branches: bool) -> str:
     values = ", ".join(f'"{a.name}": {a.name}' for a in layout.arguments)
     body = [*_infer(layout, branches), f"return _compose({{{values}}})"]
     return _function("run", layout, body)
-
-
-def composer(bound: Bound, layout: Layout) -> Callable[[dict[str, Any]], Any]:
-    """Calls an instance of a composite's class with the arguments of its operator."""
-    parameters = {p.name for p in bound.operator.parameters}
-    keywords = [item for item in layout.split().keywords if item.name in parameters]
-    names = [a.name for a in layout.arguments]
-    inputs = [a.name for a in layout.arguments if a.role in (Role.INPUT, Role.OUT)]
-
-    def compose(values: dict[str, Any]) -> Any:
-        cls = bound.implementation(composite=True)
-        args = [values[name] for name in names]
-        made = {item.name: item.of(args) for item in keywords}
-        op = cls(**made, target=values.get("target"))
-        results = op(**{name: values[name] for name in inputs})
-        if len(bound.operator.outputs) == 1 or not layout.returned:
-            return results if layout.returned else None
-        returned = [results[position] for position in layout.returned]
-        return returned[0] if len(returned) == 1 else tuple(returned)
-
-    return compose
 
 
 def _fast(layout: Layout) -> list[str]:

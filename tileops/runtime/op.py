@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tileops.runtime import stub
+from tileops.codegen.model import Role
+from tileops.runtime import checked, construction, stub
 from tileops.runtime.bound import Bound
 from tileops.runtime.boundary import Policy
 from tileops.runtime.errors import CallError
@@ -34,7 +35,8 @@ class _CompileOpNames:
         if not owner.has_entry():
             return ()
         bound = owner.bound()
-        if bound.header.composite or not bound.header.takes_tensors:
+        called = any(a.role is Role.INPUT for a in bound.operator.arguments)
+        if bound.header.composite or not called:
             return ()
         return (f"{bound.namespace}::{bound.header.operator}",)
 
@@ -45,6 +47,8 @@ class Op:
     reference: ClassVar[Callable[..., Any] | None] = None
     kernel_types: ClassVar[Mapping[str, Kernel]] = {}
     policy: ClassVar[Policy] = Policy()
+    #: Keyword-only arguments of `__init__` that hold objects, which no schema carries.
+    injected_parameters: ClassVar[tuple[str, ...]] = ()
     registry: ClassVar[Registry | None] = None
     compile_op_names = _CompileOpNames()
 
@@ -52,6 +56,8 @@ class Op:
         super().__init_subclass__(**kwargs)
         if "forward" in cls.__dict__ and "__call__" not in cls.__dict__:
             cls.__call__ = Op.__call__  # type: ignore[method-assign]
+        if "forward" in cls.__dict__:
+            cls.forward = checked.checked(cls.__dict__["forward"])  # type: ignore[method-assign]
         for name in stub.GENERATED:
             if name not in cls.__dict__ and not _written(cls, name):
                 setattr(cls, name, stub.Lazy(name, getattr(Op, name)))
@@ -126,7 +132,11 @@ class Op:
         return hash(type(self))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != stub.LAST_CALLS}
+        passing = (stub.LAST_CALLS, construction.COPIES)
+        return {k: v for k, v in self.__dict__.items() if k not in passing}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        stub.assign(self, name, value)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A compiled region must find real functions on the class.

@@ -23,7 +23,12 @@ _SEQUENCE = re.compile(r"(list|tuple)\[(.*)\]")
 
 def check(subject: str, name: str, text: str, value: Any) -> Any:
     """The canonical value of a parameter; CallError in one sentence when the type is wrong."""
-    if not fits(text)(value):
+    return checked(subject, name, text, fits(text), value)
+
+
+def checked(subject: str, name: str, text: str, test: Test, value: Any) -> Any:
+    """The same with the test of the type at hand, which a compiled region needs."""
+    if not test(value):
         raise CallError(f"{subject}: {name} must be {text}, got {value!r} ({_kind(value)})")
     return tuple(value) if isinstance(value, list | tuple) else value
 

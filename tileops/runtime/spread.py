@@ -21,7 +21,9 @@ from tileops.manifest.signature.model import MISSING, Param
 Gather = Callable[..., Any]
 
 #: The objects that a class holds while its operator runs, by entry and parameter.
-_given: ContextVar[Mapping[tuple[str, str], Any]] = ContextVar("tileops_objects", default={})
+_given: ContextVar[Mapping[tuple[str, str], Any] | None] = ContextVar(
+    "tileops_objects", default=None
+)
 
 
 def gatherers(operator: Operator) -> dict[str, tuple[tuple[str, ...], Gather]]:
@@ -49,7 +51,7 @@ def objects(operator: Operator) -> dict[str, Any]:
 @contextmanager
 def giving(held: Mapping[tuple[str, str], Any]) -> Iterator[None]:
     """Calls inside find these objects."""
-    token = _given.set({**_given.get(), **held})
+    token = _given.set({**given(), **held})
     try:
         yield
     finally:
@@ -58,11 +60,11 @@ def giving(held: Mapping[tuple[str, str], Any]) -> Iterator[None]:
 
 def given() -> Mapping[tuple[str, str], Any]:
     """The objects that calls find here, for a backward that runs elsewhere."""
-    return _given.get()
+    return _given.get() or {}
 
 
 def _object(key: tuple[str, str], default: Any) -> Any:
-    return _given.get().get(key, default)
+    return given().get(key, default)
 
 
 def _gather(operator: Operator, name: str, arguments: list[Argument]) -> Gather:
