@@ -320,7 +320,7 @@ def test_held_tensors_follow_the_call_device():
 def test_held_tensors_are_checked_at_construction():
     ops = own.classes(TENSORS, **HELD)
     with pytest.raises(CallError, match="shift axis 0 must be N = 4, got 3"):
-        ops["ScaledFwdOp"](torch.ones(4), torch.ones(3))(torch.ones(4))
+        ops["ScaledFwdOp"](torch.ones(4), torch.ones(3))
     with pytest.raises(CallError, match="scale must have 1 axis"):
         ops["ScaledFwdOp"](torch.ones(4, 1))
     with pytest.raises(CallError, match="scale must be passed, got None"):

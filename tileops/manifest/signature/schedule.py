@@ -35,12 +35,14 @@ from tileops.manifest.signature.steps import (
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """`bound` are the names bound at every point; `waiting` the items that never became ready."""
+    """`bound` are the names bound at every point, `early` what construction knows; `waiting` the
+    items that never became ready."""
 
     steps: tuple[Step, ...]
     rules: tuple[Step, ...]
     bound: frozenset[str]
     waiting: tuple[Item, ...]
+    early: frozenset[str] = frozenset()
 
 
 def schedule(
@@ -49,9 +51,10 @@ def schedule(
     group: Group,
     bound: frozenset[str],
     findings: Findings | None,
+    early: frozenset[str] = frozenset(),
 ) -> Scheduled:
     """The steps of a group. Unsolved indices are reported to `findings`, if given."""
-    scheduler = _Scheduler(signature, discriminants, group, bound)
+    scheduler = _Scheduler(signature, discriminants, group, bound, early)
     return scheduler.run(findings)
 
 
@@ -71,6 +74,7 @@ class _Scheduler:
         discriminants: Discriminants,
         group: Group,
         bound: frozenset[str],
+        early: frozenset[str] = frozenset(),
     ) -> None:
         self.signature = signature
         self.discriminants = discriminants
@@ -78,6 +82,7 @@ class _Scheduler:
         self.full = (1 << len(group.points)) - 1
         self.bound = dict.fromkeys(bound, self.full)
         self.early: set[str] = {
+            *early,
             *(param.name for param in signature.params),
             *(tensor.name for tensor in signature.construction),
         }
@@ -182,7 +187,9 @@ class _Scheduler:
         if findings is not None:
             self.report(waiting, findings)
         complete = frozenset(name for name, mask in self.bound.items() if mask == self.full)
-        return Scheduled(tuple(self.steps), tuple(self.rules), complete, tuple(waiting))
+        return Scheduled(
+            tuple(self.steps), tuple(self.rules), complete, tuple(waiting), frozenset(self.early)
+        )
 
     def advance(self, item: Item) -> bool:
         """Makes what steps it can of an item; True when the item is finished."""
