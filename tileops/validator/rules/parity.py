@@ -115,7 +115,7 @@ def _same(have: Any, want: Any) -> bool:
     if have is MISSING or want is MISSING:
         return have is want
     if isinstance(want, ADTValue):
-        return have == want or have == {want.kind: dict(want.fields)}
+        return bool(have == want or have == {want.kind: dict(want.fields)})
     if isinstance(want, list | tuple):
         return isinstance(have, list | tuple) and list(have) == list(want)
     if isinstance(want, str) and not isinstance(have, str):
