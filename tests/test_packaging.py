@@ -74,7 +74,7 @@ def test_the_wheel_carries_package_and_manifest_and_nothing_else(dist: Path) -> 
     modules = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tileops").rglob("*")
-        if path.suffix in (".py", ".pyi", ".typed", ".txt") and "__pycache__" not in path.parts
+        if path.suffix in (".py", ".pyi", ".typed", ".txt", ".md") and "__pycache__" not in path.parts
     }
     code = {name for name in names if ".dist-info/" not in name} - set(carried)
     assert code == modules | {"tileops_cli.py"}

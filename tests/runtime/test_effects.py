@@ -223,7 +223,7 @@ def test_opcheck(name, params, count, buffer):
 def test_a_wrong_overload_names_the_right_one():
     x, run = tensors()
     packet = C["StatsFwdOp"].bound().packet()
-    with pytest.raises(CallError, match=r"own_stats_fwd\.writes_run"):
+    with pytest.raises(CallError, match=r"call own_stats_fwd\.writes_run"):
         packet.default(x, run, flag=True)
     with pytest.raises(CallError, match=r"call own_stats_fwd\.default"):
         packet.writes_run(x, run)
