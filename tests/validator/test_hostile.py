@@ -23,7 +23,7 @@ import yaml
 
 from tileops.cli import main
 from tileops.codegen.generate import generate
-from tileops.codegen.operator_schema import Unschematic
+from tileops.codegen.schema_types import Unschematic
 from tileops.diagnostics.model import Findings
 from tileops.manifest.load import Manifest, load_manifest
 from tileops.manifest.signature.check import check_entry

@@ -1,0 +1,303 @@
+"""The compile boundary of an entry: every check that `tileops validate --compile` makes of it.
+
+In: the rows of an operator, or calls made by hand. Out: `Step`s in the order in which they must
+run, and what a step found. The first of them is a cold compile, so that in a fresh process the
+compiler is the first to see the operator; those that run compiled code on memory come last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from tileops.testing import compiled
+from tileops.testing.call import Call
+from tileops.testing.cases import Case, Row
+from tileops.testing.faults import CheckFailed, Fault
+from tileops.testing.report import sized_calls
+from tileops.testing.sizes import with_size
+
+__all__ = ["SMALL", "Step", "call_steps", "found_by", "run_steps", "steps"]
+
+#: Elements at which a compile on the CPU is about the compiler and not about the arithmetic.
+SMALL = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One check of one call: `case` names it, `row` is the label of the row that it is of.
+
+    It is left out where one of the checks that `after` names failed on the same case: what it
+    would find has been found, or running it would corrupt memory.
+    """
+
+    check: str
+    row: str
+    case: str
+    run: Callable[[], Any]
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a step found: the name of a diagnostic code, and one sentence."""
+
+    code: str
+    message: str
+
+
+def run_steps(found: Iterator[Step]) -> Iterator[tuple[Step, Found | None]]:
+    """Runs steps; twice the step, first before it runs with nothing, then with what it found."""
+    failed: set[tuple[str, str]] = set()
+    for step in found:
+        if any((step.case, check) in failed for check in step.after):
+            continue
+        yield step, None
+        fault = found_by(step)
+        if fault is not None:
+            failed.add((step.case, step.check))
+            yield step, fault
+
+
+def found_by(step: Step) -> Found | None:
+    """Runs one step. What is no fault of the operator is raised."""
+    try:
+        step.run()
+    except CheckFailed as error:
+        if error.fault is None:
+            raise
+        return Found(error.fault.value, _sentence(str(error)))
+    return None
+
+
+#: What torch adds to a message for readers of a terminal.
+_TAIL = re.compile(
+    r" (?:from user code:|Set TORCHDYNAMO_VERBOSE|Developer debug context:|Hint:|Explanation:"
+    r"|Caused by:|For more details|The following call raised|The above exception).*",
+    flags=re.DOTALL,
+)
+
+
+def _sentence(text: str) -> str:
+    """One line, the same on every run: neither addresses nor what torch advises."""
+    line = re.sub(r"\b0x[0-9a-f]+", "0x...", " ".join(text.split()))
+    line = _TAIL.sub("", line)
+    return line if len(line) <= 400 else line[:397] + "..."
+
+
+# --- the steps of an entry ------------------------------------------------------------------------
+
+
+def steps(found: Sequence[Row]) -> Iterator[Step]:
+    """Every check of an entry, given all of its rows."""
+    branches = _first(found, lambda row: (row.branch, tuple(row.case.present.items())))
+    for row in branches:
+        yield from _class_steps(row)
+    for row in found:
+        yield _step("static", row, lambda row=row: _static(row), ("class",))
+    for row in branches:
+        after = ("class", "static")
+        yield _step("dynamic", row, lambda row=row: _dynamic(row), after)
+        yield _step("unbacked", row, lambda row=row: _unbacked(row), (*after, "dynamic"))
+    for row in _first(found, lambda row: (row.overload, tuple(row.case.present.items()))):
+        yield from _real_steps(row)
+    for row in branches:
+        small = row.shrunk(SMALL)
+        yield _step("inductor", row, lambda row=small: _inductor(_call(row)), ("static", "real"))
+
+
+def call_steps(
+    name: str, call: Callable[[], Call], sizes: Callable[[], list[Call]], callee: Any = None
+) -> Iterator[Step]:
+    """The same checks of calls made by hand, through `callee` where there is one."""
+
+    def unbacked() -> None:
+        compiled.check_unbacked(call(), callee=callee)
+
+    def step(check: str, run: Callable[[], Any], *after: str) -> Step:
+        return Step(check, "", name, run, after)
+
+    yield step("static", lambda: _compiles(call(), callee))
+    yield step("dynamic", lambda: compiled.check_dynamic(sizes(), callee=callee), "static")
+    yield step("unbacked", unbacked, "static", "dynamic")
+    yield step("real", lambda: _every_way(call(), _same_as_fake), "static")
+    yield step("opcheck", lambda: _every_way(call(), compiled.check_opcheck), "static", "real")
+    yield step("inductor", lambda: _inductor(call()), "static", "real")
+
+
+def _first(found: Sequence[Row], key: Callable[[Row], Any]) -> list[Row]:
+    first: dict[Any, Row] = {}
+    for row in found:
+        first.setdefault(key(row), row)
+    return list(first.values())
+
+
+def _step(check: str, row: Row, run: Callable[[], Any], after: tuple[str, ...] = ()) -> Step:
+    return Step(check, row.case.label, row.id, run, after)
+
+
+def _call(row: Row) -> Call:
+    return row.tensors("cpu").call
+
+
+# --- on fake CUDA tensors -------------------------------------------------------------------------
+
+
+def _static(row: Row) -> None:
+    case = row.tensors("cuda", "fake")
+    with case.within():
+        _declared(row, case, _compiles(case.call))
+
+
+def _compiles(call: Call, callee: Any = None) -> Any:
+    """A cold compile; where it fails for lack of a fake, that is what is said."""
+    try:
+        return compiled.check_static(call, callee=callee)
+    except CheckFailed as error:
+        if error.fault is Fault.GRAPH:
+            _has_fake(call)
+        raise
+
+
+def _has_fake(call: Call) -> None:
+    try:
+        compiled.fake_result(call)
+    except Exception as error:
+        raise CheckFailed(
+            f"{call.overload._schema.name}: must have a fake that takes the call, got"
+            f" {type(error).__name__}: {error}",
+            Fault.FAKE,
+        ) from error
+
+
+def _declared(row: Row, case: Case, result: Any) -> None:
+    """The result of a trace is what the manifest says of the row."""
+    returned = next(o.returns for o in row.bound.header.overloads if o.name == row.overload)
+    specs = [case.instance.outputs[name] for name in returned]
+    results = [] if result is None else list(result) if isinstance(result, tuple) else [result]
+    for name, spec, item in zip(returned, specs, results, strict=True):
+        got = None if item is None else (tuple(item.shape), str(item.dtype).partition(".")[2])
+        if got != spec or (item is not None and item.device.type != "cuda"):
+            place = "" if item is None else f" on {item.device}"
+            raise CheckFailed(
+                f"{row.op}: the fake's {name} must be {spec} on cuda, got {got}{place}",
+                Fault.RESULT,
+            )
+
+
+def _fake_sizes(row: Row, stack: ExitStack) -> list[Call]:
+    """The row at four lengths on fake CUDA tensors of one mode, and that mode entered."""
+    mode = row.tensors("cuda", "fake").mode
+    assert mode is not None
+    stack.enter_context(mode)
+
+    def make(item: Row) -> Call:
+        call = item.tensors("cuda", "meta").call
+        return call.with_tensors(lambda _, t: torch.empty_like(t, device="cuda"))
+
+    return sized_calls(row, make)
+
+
+def _dynamic(row: Row, instance: Any = None) -> None:
+    """Four lengths in one frame; a row none of whose sizes may vary has nothing dynamic."""
+    with ExitStack() as stack:
+        calls = _fake_sizes(row, stack)
+        if instance is not None:
+            calls = [_of_class(row, call) for call in calls if not call.free]
+        if calls:
+            compiled.check_dynamic(calls, callee=instance)
+
+
+def _unbacked(row: Row, instance: Any = None) -> None:
+    case = row.tensors("cuda", "fake")
+    call = case.call if instance is None else _of_class(row, case.call)
+    with case.within():
+        compiled.check_unbacked(call, callee=instance)
+
+
+def _class_steps(row: Row) -> Iterator[Step]:
+    """The class of an entry that has a boundary becomes the same node."""
+    header = row.bound.header
+    cls = row.bound.op_class
+    if cls is None or header.composite or not header.takes_tensors:
+        return
+
+    def static() -> None:
+        case = row.tensors("cuda", "fake")
+        instance = cls(**case.params)
+        with case.within():
+            _compiles(_of_class(row, case.call), instance)
+
+    def sized() -> None:
+        instance = cls(**row.tensors("cuda", "fake").params)
+        _dynamic(row, instance)
+
+    def unbacked() -> None:
+        instance = cls(**row.tensors("cuda", "fake").params)
+        _unbacked(row, instance)
+
+    yield _step("class", row, static)
+    yield _step("class-dynamic", row, sized, ("class",))
+    yield _step("class-unbacked", row, unbacked, ("class", "class-dynamic"))
+
+
+def _of_class(row: Row, call: Call) -> Call:
+    """The call without the tensors that the class took at construction."""
+    held = {tensor.name for tensor in row.bound.operator.signature.construction}
+    return replace(call, kwargs={k: v for k, v in call.kwargs.items() if k not in held})
+
+
+# --- on real CPU tensors --------------------------------------------------------------------------
+
+
+def _real_steps(row: Row) -> Iterator[Step]:
+    """Every layout, and the sizes 0 and 1: the real result is what the fake says, and opcheck."""
+    keep = row.bound.header.contiguous
+    small = row.shrunk(SMALL)
+
+    def each(check: Callable[[Call], Any]) -> None:
+        _every_way(_call(small), check, keep)
+        for size in (0, 1):
+            for case in with_size(small.case, size):
+                _named(f"size {size}", _call(replace(small, case=case)), check)
+
+    after = ("class", "static")
+    yield _step("real", row, lambda: each(_same_as_fake), after)
+    yield _step("opcheck", row, lambda: each(compiled.check_opcheck), (*after, "real"))
+
+
+def _every_way(call: Call, check: Callable[[Call], Any], keep: Sequence[str] = ()) -> None:
+    for way, variant in compiled.variants(call, keep):
+        _named("" if way == "contiguous" else way, variant, check)
+
+
+def _named(way: str, call: Call, check: Callable[[Call], Any]) -> None:
+    try:
+        check(call)
+    except CheckFailed as error:
+        raise CheckFailed(f"{way}: {error}" if way else str(error), error.fault) from error
+
+
+def _inductor(call: Call) -> None:
+    _same_as_fake(call.cloned())
+    compiled.check_inductor(call)
+
+
+def _same_as_fake(call: Call) -> None:
+    """`check_fake`; a real call that fails where its fake does not, differs from it too."""
+    _has_fake(call)
+    try:
+        compiled.check_fake(call.cloned())
+    except CheckFailed:
+        raise
+    except Exception as error:
+        raise CheckFailed(
+            f"{call.overload._schema.name}: the real call must succeed as the fake does, got"
+            f" {type(error).__name__}: {error}",
+            Fault.RESULT,
+        ) from error
