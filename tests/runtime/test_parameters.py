@@ -202,7 +202,10 @@ def test_an_edited_parameter_is_checked_again():
     with pytest.raises(CallError, match="approximate must be"):
         gelu.approximate = 3
     op.note = "anything else is an attribute"
+    assert op.eval_roofline()[1] > 0
     op.normalized_shape = ()
+    with pytest.raises(CallError, match="needs a completed eager call"):
+        op.eval_roofline()
     with pytest.raises(CallError, match=r"len\(normalized_shape\) > 0"):
         op(x)
 
