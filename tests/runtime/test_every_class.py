@@ -60,3 +60,27 @@ def test_stubs_of_every_entry_are_python(family):
             text = class_stub(tileops.registry.bound(entry.name).operator)
             exec("from __future__ import annotations\nimport torch\n" + text, names)
             assert entry.name in names
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_compiled_call_of_every_class_is_one_node(name):
+    if tileops.registry.bound(name).header.composite:
+        return
+    cls = type(name, (Op,), {"__doc__": "An entry as it ships, without code."})
+    seen = set()
+    for case in cases(name, device="meta"):
+        if case.overload in seen:
+            continue
+        seen.add(case.overload)
+        torch._dynamo.reset()
+        nodes = []
+
+        def backend(graph, inputs, nodes=nodes):
+            nodes += [str(n.target) for n in graph.graph.nodes if "tileops" in str(n.target)]
+            return graph.forward
+
+        op = cls(**case.params)
+        given = {key: value for key, value in case.inputs.items() if value is not None}
+        torch.compile(op, backend=backend, fullgraph=True)(**given)
+        assert len(nodes) == 1, (case.id, nodes)
