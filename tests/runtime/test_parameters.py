@@ -13,9 +13,22 @@ from tileops.elementwise import GELUFwdOp
 from tileops.manifest.adt import ADTValue
 from tileops.moe.layout import ContiguousLayout, MaskedLayout, MetadataKind, Packing
 from tileops.norm import RMSNormFwdOp
+from tileops.reduction import SoftmaxFwdOp
 from tileops.runtime import construction
 from tileops.runtime.errors import CallError
 from tileops.runtime.reference import ImplementationError
+
+
+def test_an_axis_that_dynamo_makes_symbolic():
+    compiled = torch.compile(SoftmaxFwdOp(dim=-1), fullgraph=True, dynamic=True)
+    for size in (4, 6):
+        x = torch.randn(size, 5)
+        torch.testing.assert_close(compiled(x), x.softmax(-1))
+    summed = torch.compile(
+        lambda x, dim: SoftmaxFwdOp(dim=dim)(x), backend="aot_eager", fullgraph=True, dynamic=True
+    )
+    torch.testing.assert_close(summed(x, 0), x.softmax(0))
+
 
 LITERALS = """
 PadFwdOp:
@@ -142,7 +155,9 @@ def test_adts_round_trip_as_objects(layout):
     x = torch.randn(4, requires_grad=True)
     made = op(layout)
     made(x).sum().backward()
-    torch.compile(made, backend="aot_eager", fullgraph=True)(x.detach())
+    for dynamic in (False, True):
+        torch._dynamo.reset()
+        torch.compile(made, backend="aot_eager", fullgraph=True, dynamic=dynamic)(x.detach())
     assert seen and all(item == layout and type(item) is type(layout) for item in seen)
     assert pickle.loads(pickle.dumps(layout)) == layout == copy.deepcopy(layout)
     assert type(layout).kind == ("masked" if isinstance(layout, MaskedLayout) else "contiguous")
