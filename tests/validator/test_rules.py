@@ -180,3 +180,14 @@ def test_a_parameter_that_only_the_class_takes_is_told_at_its_line() -> None:
     assert finding.field == "signature.params.epilogue" and "only the class takes it" in finding.message
     line = report.manifest.sources[finding.span.file].splitlines()[finding.span.line - 1]
     assert "RoutingEpilogueSpec" in line
+
+
+def test_an_object_is_the_default_that_an_adt_value_writes() -> None:
+    from tileops.manifest.adt import ADTValue
+    from tileops.moe.layout import ContiguousLayout, MetadataKind, Packing
+    from tileops.validator.rules.parity import _same
+
+    have = ContiguousLayout(Packing.TIGHT, MetadataKind.PER_ROW)
+    want = {"packing": "tight", "metadata_kind": "per_row", "alignment": 1}
+    assert _same(have, ADTValue("contiguous", want)) and not _same(have, ADTValue("masked", want))
+    assert not _same(have, ADTValue("contiguous", {**want, "alignment": 2}))
