@@ -80,6 +80,7 @@ def test_table(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "x float16[5], w float16[5]" in rows[2] and rows[2].endswith("5      80")
 
 
+@pytest.mark.rule("ROO-4")
 def test_a_function_that_can_be_imported_prices_the_cases_of_an_implemented_entry(
     spec: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

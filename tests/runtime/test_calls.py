@@ -39,6 +39,7 @@ def test_any_strides_are_taken_and_results_are_contiguous():
     torch.testing.assert_close(ops.add_fwd(conjugate, conjugate), conjugate + conjugate)
 
 
+@pytest.mark.rule("CAL-4")
 def test_operator_without_tensors_defaults_to_the_cpu():
     y = ops.sinusoidal_fwd(seq_len=3, d_model=4)
     assert y.device.type == "cpu" and y.dtype is torch.float32
@@ -68,6 +69,7 @@ def test_fake_gives_the_declared_metadata(device):
         assert ops.mean_saving_fwd(x)[1] is None
 
 
+@pytest.mark.rule("CAL-5")
 def test_empty_calls_run_nothing():
     with record_implementations() as served:
         assert ops.rms_norm_fwd(torch.empty(0, 8), normalized_shape=[8]).shape == (0, 8)
@@ -141,6 +143,7 @@ def test_who_served_is_recorded(monkeypatch):
     assert served[1].declined == (("never", "x is not to its taste"),)
 
 
+@pytest.mark.rule("CAL-7")
 def test_errors_are_the_same_sentence_in_eager_and_fake():
     text = r"^rms_norm_fwd: weight axis 0 must be normalized_shape\[0\] = 8, got 7$"
     with pytest.raises(CallError, match=text):
@@ -149,6 +152,7 @@ def test_errors_are_the_same_sentence_in_eager_and_fake():
         ops.rms_norm_fwd(torch.randn(3, 8), torch.randn(7), normalized_shape=[8])
 
 
+@pytest.mark.rule("ENT-8")
 def test_spec_only_says_so():
     with FakeTensorMode():
         assert ops.planned_fwd(torch.randn(3)).shape == (3,)
@@ -173,6 +177,7 @@ def build(reference, namespace):
     return getattr(torch.ops, namespace).add_fwd
 
 
+@pytest.mark.rule("CAL-8")
 def test_a_reference_that_breaks_the_declaration_is_named():
     wrong = build(lambda input, other, *, alpha: (input + other).double(), "tileops_wrong_dtype")
     with pytest.raises(ImplementationError, match=r"must give torch\.float32"):
