@@ -93,6 +93,16 @@ RowFwdOp:
     outputs: {z: {dtype: float32, shape: "[M]"}}
   roofline: {flops: "M * D"}
 """,
+    "ids": """
+RowFwdOp:
+  family: cases
+  status: spec-only
+  signature:
+    forall: {N: Dim, lens: "Seq[Int]", I: "DType[int32 | int64]"}
+    inputs: {ids: {dtype: I, shape: "[N]", values: as_tensor(lens)}}
+    outputs: {y: {dtype: float32, shape: "[N]"}}
+  roofline: {flops: N}
+""",
     "packed": """
 RowFwdOp:
   family: cases
