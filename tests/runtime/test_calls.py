@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.runtime import sample_operators as sample
+from tileops.norm import RMSNormFwdOp
 from tileops.runtime.dispatch import record_implementations
 from tileops.runtime.errors import CallError
 from tileops.runtime.op import Op
@@ -195,3 +196,21 @@ def test_an_input_is_never_returned(mode):
         x = torch.randn(3)
         for op in (same, view):
             assert op(x, x).data_ptr() != x.data_ptr()
+
+
+@pytest.mark.rule("PRE-2")
+def test_none_equals_omission():
+    x = torch.randn(3, 8)
+    wanted = F.rms_norm(x, (8,))
+    for call in (
+        lambda x: ops.rms_norm_fwd(x, normalized_shape=[8]),
+        lambda x: ops.rms_norm_fwd(x, None, normalized_shape=[8], eps=None),
+        lambda x: ops.rms_norm_fwd(x, weight=None, normalized_shape=[8], target=None),
+    ):
+        torch.testing.assert_close(call(x), wanted)
+        compiled = torch.compile(call, backend="aot_eager", fullgraph=True)
+        torch.testing.assert_close(compiled(x), wanted)
+    assert RMSNormFwdOp((8,)) == RMSNormFwdOp((8,), eps=None)
+    op = RMSNormFwdOp((8,))
+    for arguments, keywords in (((), {}), ((None,), {}), ((), {"weight": None})):
+        torch.testing.assert_close(op(x, *arguments, **keywords), wanted)
