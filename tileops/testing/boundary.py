@@ -214,10 +214,10 @@ def _dynamic(row: Row, instance: Any = None) -> None:
 
 
 def _unbacked(row: Row, instance: Any = None) -> None:
-    case = row.tensors("cuda", "fake")
-    call = case.call if instance is None else _of_class(row, case.call)
-    with case.within():
-        compiled.check_unbacked(call, callee=instance)
+    """On real tensors: torch 2.13 takes the sizes of fake ones as known, whatever marks them."""
+    call = _call(row.shrunk(SMALL))
+    call = call if instance is None else _of_class(row, call)
+    compiled.check_unbacked(call, callee=instance)
 
 
 def _class_steps(row: Row) -> Iterator[Step]:
@@ -238,7 +238,7 @@ def _class_steps(row: Row) -> Iterator[Step]:
         _dynamic(row, instance)
 
     def unbacked() -> None:
-        instance = cls(**row.tensors("cuda", "fake").params)
+        instance = cls(**row.shrunk(SMALL).tensors("cpu").params)
         _unbacked(row, instance)
 
     yield _step("class", row, static)
