@@ -74,7 +74,7 @@ def test_the_wheel_carries_package_and_manifest_and_nothing_else(dist: Path) -> 
     modules = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tileops").rglob("*")
-        if path.suffix in (".py", ".pyi", ".typed", ".txt") and "__pycache__" not in path.parts
+        if path.suffix in (".py", ".pyi", ".typed", ".txt", ".md") and "__pycache__" not in path.parts
     }
     code = {name for name in names if ".dist-info/" not in name} - set(carried)
     assert code == modules | {"tileops_cli.py"}
@@ -97,6 +97,8 @@ def test_the_installed_package_reads_its_own_manifest(installed: Path, tmp_path:
 def test_the_console_script_works(installed: Path, tmp_path: Path) -> None:
     out = run(installed / "bin" / "tileops", "list", cwd=tmp_path, path=installed)
     assert "RMSNormFwdOp" in out
+    out = run(installed / "bin" / "tileops", "explain", "TO301", cwd=tmp_path, path=installed)
+    assert out.startswith("TO301 unsolved-index")
 
 
 def test_an_operator_of_the_installed_package_runs(installed: Path, tmp_path: Path) -> None:

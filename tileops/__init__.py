@@ -4,6 +4,7 @@ Importing the package registers every entry of its manifest as `torch.ops.tileop
 Without torch, or in a static process, only the torch-free parts are there.
 """
 
+import importlib
 import importlib.util
 import logging
 from typing import Any
@@ -33,6 +34,8 @@ if not is_static() and importlib.util.find_spec("torch") is not None:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "testing":
+        return importlib.import_module("tileops.testing")
     if name == "record_implementations" and not is_static():
         from tileops.runtime.dispatch import record_implementations
 

@@ -112,6 +112,7 @@ def _subject(row: Row, call: Call, flops: int, size: int) -> Subject:
     defaults = {a.name: a.default for a in layout.arguments if not a.required}
     values = {**defaults, **layout.infinite, **call.arguments}
     split = layout.split()
-    inputs = tuple(values.get(layout.arguments[at].name) for at in split.positional)
-    keywords = {name: values.get(name) for name, _ in split.keywords}
+    ordered = [values.get(argument.name) for argument in layout.arguments]
+    inputs = tuple(ordered[at] for at in split.positional)
+    keywords = {keyword.name: keyword.of(ordered) for keyword in split.keywords}
     return Subject(row, layout, call, flops, size, inputs, keywords, values)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.codegen.harness import Subject
 from tileops.manifest.language.evaluate import evaluate, evaluate_shape
 from tileops.manifest.language.symbolic import DomainError
+from tileops.manifest.signature.alternatives import alternatives
 from tileops.manifest.signature.interpret import TensorMeta
 from tileops.manifest.signature.model import Tensor
-from tileops.manifest.signature.plan import alternatives
 
 PARAMS = {
     "k": "{type: int, default: 1}",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.codegen.harness import Subject
 from tests.codegen.signatures import calls, signatures
 from tests.manifest.textcases import check_signature
-from tileops.codegen.operator_schema import Unschematic
+from tileops.codegen.schema_types import Unschematic
 
 LONG = os.environ.get("TILEOPS_PROFILE") == "long"
 CALLS = 6

@@ -10,7 +10,7 @@ import torch
 from tests.codegen.harness import Subject
 from tests.manifest.textcases import SPEC, check_signature
 from tileops.codegen.generate import generate
-from tileops.codegen.operator_schema import Unschematic
+from tileops.codegen.schema_types import Unschematic
 from tileops.diagnostics.model import Findings
 from tileops.manifest.load import load_manifest
 from tileops.manifest.signature.check import check_entry

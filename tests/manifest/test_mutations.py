@@ -14,7 +14,7 @@ import pytest
 from tests.manifest.mutations import mutate, paths
 from tests.manifest.textcases import SPEC, adts
 from tileops.codegen.generate import generate
-from tileops.codegen.operator_schema import Unschematic
+from tileops.codegen.schema_types import Unschematic
 from tileops.diagnostics.model import Findings
 from tileops.manifest.decode import decode_entry
 from tileops.manifest.nodes import Node, ScalarNode

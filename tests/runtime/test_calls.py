@@ -39,8 +39,10 @@ def test_any_strides_are_taken_and_results_are_contiguous():
     torch.testing.assert_close(ops.add_fwd(conjugate, conjugate), conjugate + conjugate)
 
 
-def test_operator_without_tensors_defaults_to_the_cpu():
+def test_operator_without_tensors_is_placed_by_its_device():
     y = ops.sinusoidal_fwd(seq_len=3, d_model=4)
+    assert y.device.type == ("cuda" if torch.cuda.is_available() else "cpu")
+    y = ops.sinusoidal_fwd(seq_len=3, d_model=4, device=torch.device("cpu"))
     assert y.device.type == "cpu" and y.dtype is torch.float32
     assert ops.sinusoidal_fwd(seq_len=3, d_model=4, out_dtype=torch.float16).dtype is torch.float16
 

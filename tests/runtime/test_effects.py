@@ -223,9 +223,9 @@ def test_opcheck(name, params, count, buffer):
 def test_a_wrong_overload_names_the_right_one():
     x, run = tensors()
     packet = C["StatsFwdOp"].bound().packet()
-    with pytest.raises(CallError, match="own_stats_fwd.writes_run"):
+    with pytest.raises(CallError, match=r"call own_stats_fwd\.writes_run"):
         packet.default(x, run, flag=True)
-    with pytest.raises(CallError, match="call own_stats_fwd.default"):
+    with pytest.raises(CallError, match=r"call own_stats_fwd\.default"):
         packet.writes_run(x, run)
 
 

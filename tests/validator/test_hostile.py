@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import inspect
 import io
 import json
 import sys
@@ -22,7 +23,7 @@ import yaml
 
 from tileops.cli import main
 from tileops.codegen.generate import generate
-from tileops.codegen.operator_schema import Unschematic
+from tileops.codegen.schema_types import Unschematic
 from tileops.diagnostics.model import Findings
 from tileops.manifest.load import Manifest, load_manifest
 from tileops.manifest.signature.check import check_entry
@@ -270,6 +271,38 @@ def test_tags(tag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     for verb in ("validate", "cases", "list"):
         assert main([verb, "--spec", str(tmp_path)]) in (0, 1)
     assert "TO104" in capsys.readouterr().out
+
+
+def test_the_default_of_a_data_type_is_a_literal(tmp_path: Path) -> None:
+    """A constructor may be named like a built-in, and a string of an enum be an expression."""
+    import tileops
+    from tileops.runtime.op import Op
+
+    class CopyFwdOp(Op):
+        reference = staticmethod(lambda x, *, layout: x.clone())
+
+    sorts = {"type": "'exit(3)' | 'q'", "python": "smuggled.Kind"}
+    default = {"print": {"sort": "exit(3)"}}
+    types = {"adts": {"Layout": {"print": {"python": "smuggled.Dense", "fields": {"sort": sorts}}}}}
+    tensor = {"dtype": "float32", "shape": "[N]"}
+    entry = {
+        "family": "toy",
+        "status": "implemented",
+        "signature": {
+            "forall": {"N": "Dim"},
+            "params": {"layout": {"type": "Layout", "default": default}},
+            "inputs": {"x": tensor},
+            "outputs": {"y": tensor},
+        },
+        "workloads": [{"label": "a", "N": 1}],
+        "roofline": {"flops": "N"},
+    }
+    for name, tree in (("types", types), ("toy", {"CopyFwdOp": entry})):
+        (tmp_path / f"{name}.yaml").write_text(yaml.dump(tree, Dumper=Plain, sort_keys=False))
+    assert main(["validate", "--spec", str(tmp_path)]) == 0
+    tileops.load_manifest(tmp_path, "tileops_hostile_default", [CopyFwdOp])
+    parameter = inspect.signature(CopyFwdOp.__init__).parameters["layout"]
+    assert parameter.default == default
 
 
 def test_paths_are_followed_when_the_caller_says_so(

@@ -12,7 +12,7 @@ from tileops.cli.errors import FINDINGS, CommandError
 from tileops.cli.output import shows_color
 from tileops.codegen.generate import generate
 from tileops.codegen.model import Operator
-from tileops.codegen.operator_schema import Unschematic
+from tileops.codegen.schema_types import Unschematic
 from tileops.diagnostics.model import Findings
 from tileops.diagnostics.text import render
 from tileops.manifest.load import Manifest, load_manifest

@@ -14,7 +14,7 @@ from pathlib import Path
 from tileops.codegen.catalog import Catalog, EntryError, Place
 from tileops.codegen.generate import generate, generate_header
 from tileops.codegen.model import Header, Operator
-from tileops.codegen.operator_schema import Unschematic
+from tileops.codegen.schema_types import Unschematic
 from tileops.diagnostics.codes import NO_TORCH_DTYPE
 from tileops.diagnostics.model import Diagnostic, Findings, Severity
 from tileops.manifest.adt import ADT

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from tileops.codegen.class_parameters import parameters_of
 from tileops.codegen.model import Header, Operator
-from tileops.codegen.operator_schema import (
-    arguments_of,
-    header_of,
-    infer_argument_names,
-    outputs_of,
-    parameters_of,
-)
+from tileops.codegen.operator_schema import arguments_of, infer_argument_names
+from tileops.codegen.overloads import header_of, outputs_of
 from tileops.manifest.signature.effects import effect_branches
 from tileops.manifest.signature.model import Signature
 from tileops.manifest.signature.plan import discriminants_of

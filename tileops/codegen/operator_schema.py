@@ -1,194 +1,34 @@
-"""Signature -> operator schemas: one per effect branch, in torch's schema language.
+"""Signature -> the arguments of its operator, in the order of torch's schema.
 
-In: a checked signature and its effect branches. Out: arguments in schema order, overload headers,
-class parameters. How a parameter type becomes a schema type is `schema_type`, and nowhere else.
+In: a checked signature. Out: arguments, `out` and `target` among them; an ADT spread out, a union
+that no one argument carries as two. Types and defaults are spelled in `schema_types`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from typing import Any
 
-from tileops.codegen.model import Argument, Header, Output, OverloadHeader, Parameter, Role
+from tileops.codegen.model import Argument, Role
+from tileops.codegen.schema_types import (
+    WORDS,
+    Unschematic,
+    base_type,
+    member_type,
+    schema_default,
+    schema_type,
+)
 from tileops.manifest.adt import ADTValue
-from tileops.manifest.dtypes import DTYPES
 from tileops.manifest.language.kinds import (
     ADTKind,
     BoolKind,
     DimKind,
-    DTypeKind,
     EnumKind,
     IntKind,
     Kind,
     MaybeKind,
-    members_of,
 )
-from tileops.manifest.language.syntax import Call, Expr, Literal, Name, children, shape_exprs
-from tileops.manifest.language.types import (
-    ADTType,
-    DTypeType,
-    ListType,
-    LiteralType,
-    ParamType,
-    TupleType,
-    WordType,
-    alternatives,
-)
-from tileops.manifest.signature.effects import EffectBranch, condition_of
+from tileops.manifest.language.types import LiteralType, WordType, alternatives
 from tileops.manifest.signature.model import MISSING, Param, Signature, Tensor
-
-#: torch's numbers of the dtypes, which a schema writes as a default.
-_SCALAR_TYPES = {
-    "uint8": 0,
-    "int8": 1,
-    "int16": 2,
-    "int32": 3,
-    "int64": 4,
-    "float16": 5,
-    "float32": 6,
-    "float64": 7,
-    "complex64": 9,
-    "complex128": 10,
-    "bool": 11,
-    "bfloat16": 15,
-    "float8_e5m2": 23,
-    "float8_e4m3fn": 24,
-    "float8_e5m2fnuz": 25,
-    "float8_e4m3fnuz": 26,
-}
-
-_WORDS = {
-    "int": "SymInt",
-    "bool": "bool",
-    "float": "float",
-    "complex": "Scalar",
-    "Number": "Scalar",
-    "str": "str",
-    "torch.dtype": "ScalarType",
-    "torch.device": "Device",
-}
-
-#: Primitives with the place of their Axes formal, which takes a bare int as well as a list.
-_AXES_PLACE = {"reduced": 1, "valid_axes": 0, "unique_axes": 0}
-
-
-class Unschematic(Exception):
-    """An entry that no operator schema can carry, with the reason."""
-
-
-def schema_type(param: Param, signature: Signature) -> str:
-    """The schema type of a parameter that is no ADT. Raises `Unschematic`."""
-    members = [item for item in alternatives(param.type) if item != WordType("None")]
-    optional = len(members) < len(alternatives(param.type))
-    base = _base_type([_member_type(item) for item in members], param, signature)
-    if base is None:
-        raise Unschematic(f"{param.name} has type {param.type}, which no operator schema carries")
-    infinite = isinstance(param.default, float) and not math.isfinite(param.default)
-    return f"{base}?" if optional or infinite else base
-
-
-def _member_type(type_: ParamType) -> str | None:
-    match type_:
-        case WordType(word=word):
-            return _WORDS.get(word)
-        case LiteralType():
-            return "str"
-        case DTypeType():
-            return "ScalarType"
-        case ListType(item=item):
-            return _list_type(item)
-        case TupleType(items=items):
-            found = {_list_type(item) for item in items}
-            return found.pop() if len(found) == 1 else None
-        case _:
-            return None
-
-
-def _list_type(item: ParamType) -> str | None:
-    members = [part for part in alternatives(item) if part != WordType("None")]
-    types = {_member_type(part) for part in members}
-    if len(types) != 1:
-        return None
-    inner = types.pop()
-    optional = len(members) < len(alternatives(item))
-    return None if inner is None else f"{inner}{'?' if optional else ''}[]"
-
-
-def _base_type(types: list[str | None], param: Param, signature: Signature) -> str | None:
-    found = {item for item in types if item is not None}
-    if None in types and found != {"Device"}:
-        return None
-    if len(found) == 1:
-        return found.pop()
-    if found <= {"SymInt", "float", "bool", "Scalar"}:
-        return "Scalar"
-    if found == {"Device", "str"}:
-        return "Device"
-    if found == {"SymInt", "SymInt[]"}:
-        return "int[1]" if only_axes(param.name, signature) else "SymInt[]"
-    if found == {"SymInt", "SymInt?[]"}:
-        return "SymInt?[]"
-    return None
-
-
-def only_axes(name: str, signature: Signature) -> bool:
-    """Whether every use of a parameter is an Axes formal."""
-    uses = [_axes_use(expr, name) for expr in all_expressions(signature)]
-    return all(uses)
-
-
-def _axes_use(node: Expr, name: str) -> bool:
-    if isinstance(node, Name):
-        return node.id != name
-    if isinstance(node, Call) and node.function in _AXES_PLACE:
-        place = _AXES_PLACE[node.function]
-        rest = [arg for at, arg in enumerate(node.args) if at != place]
-        return all(_axes_use(arg, name) for arg in rest)
-    return all(_axes_use(child, name) for child in children(node))
-
-
-def all_expressions(signature: Signature) -> Iterator[Expr]:
-    """Every expression of the signature."""
-    for tensor in signature.tensors:
-        yield tensor.dtype
-        yield from shape_exprs(tensor.shape)
-        if tensor.presence is not None:
-            yield tensor.presence
-        if not isinstance(tensor.written, bool):
-            yield tensor.written
-    for family in signature.families.values():
-        yield from family.match
-        for case in family.cases:
-            yield from shape_exprs(case.shape)
-    for let in signature.lets:
-        yield let.expr
-    for rule in signature.rules:
-        yield rule.expr
-
-
-# --- defaults -------------------------------------------------------------------------------------
-
-
-def schema_default(value: Any, type_: str) -> tuple[str, str]:
-    """A default as schema text and as Python text."""
-    if type_.startswith("ScalarType") and isinstance(value, str):
-        return str(_SCALAR_TYPES[value]), f"torch.{value}"
-    if isinstance(value, float) and not math.isfinite(value):
-        return "None", "None"
-    if isinstance(value, str):
-        if '"' in value or "\\" in value:
-            raise Unschematic(f"the default {value!r} has no form in a schema")
-        return f'"{value}"', repr(value)
-    if type_.rstrip("?") in ("SymInt[]", "SymInt?[]") and isinstance(value, int):
-        value = [value]
-    if isinstance(value, list | tuple):
-        inner = ", ".join(map(repr, value))
-        return f"[{inner}]", f"({inner},)" if len(value) == 1 else f"({inner})"
-    return repr(value), repr(value)
-
-
-# --- arguments ------------------------------------------------------------------------------------
 
 
 def arguments_of(signature: Signature) -> tuple[Argument, ...]:
@@ -237,7 +77,7 @@ def _param_arguments(param: Param, signature: Signature) -> Iterator[Argument]:
 
 def is_object(param: Param) -> bool:
     """A parameter that may hold an object: the operator leaves it out and has its default."""
-    known = (*_WORDS, "None")
+    known = (*WORDS, "None")
     members = alternatives(param.type)
     opaque = any(isinstance(item, WordType) and item.word not in known for item in members)
     return opaque and param.default is not MISSING
@@ -266,14 +106,12 @@ def _union_arguments(param: Param, signature: Signature) -> tuple[Argument, Argu
         for item in alternatives(param.type)
         if item != WordType("None") and not isinstance(item, LiteralType)
     ]
-    base = _base_type([_member_type(item) for item in members], param, signature)
+    base = base_type([member_type(item) for item in members], param, signature)
     if base is None:
         raise Unschematic(f"{param.name} has type {param.type}, which no operator schema carries")
     word = word_argument(param, signature)
     return (
-        Argument(
-            param.name, Role.PARAM, f"{base}?", "None", "None", True, param.name, "plain"
-        ),
+        Argument(param.name, Role.PARAM, f"{base}?", "None", "None", True, param.name, "plain"),
         Argument(word, Role.PARAM, "str?", "None", "None", True, param.name, "word"),
     )
 
@@ -320,183 +158,6 @@ def _adt_arguments(param: Param, kind: ADTKind, signature: Signature) -> Iterato
         )
 
 
-# --- overloads ------------------------------------------------------------------------------------
-
-
-def overload(
-    signature: Signature, arguments: tuple[Argument, ...], branch: EffectBranch
-) -> OverloadHeader:
-    """The schema of one effect branch."""
-    letters = iter("abcdefghijklmnopqrstuvwxyz")
-    conditional = {
-        tensor.name for tensor in signature.inputs if not isinstance(condition_of(tensor), bool)
-    }
-    shown = [item for item in arguments if item.role is not Role.OUT or branch.out]
-    required = [
-        at
-        for at, item in enumerate(shown)
-        if not item.keyword_only and item.name in branch.written and item.name in conditional
-    ]
-    parts: list[str] = []
-    keyword = False
-    for at, item in enumerate(shown):
-        if item.keyword_only and not keyword:
-            parts.append("*")
-            keyword = True
-        type_, default = item.type, item.default
-        if item.name in branch.written or item.role is Role.OUT:
-            type_ = f"Tensor({next(letters)}!)"
-            default = None
-        elif required and at < required[-1]:
-            # A schema has no default before an argument without one.
-            default = None
-        parts.append(f"{type_} {item.name}" + ("" if default is None else f"={default}"))
-    returns = ["Tensor?" if name in branch.nullable else "Tensor" for name in branch.returns]
-    result = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
-    suffix = "" if branch.name == "default" else f".{branch.name}"
-    written = (*branch.written, *(("out",) if branch.out else ()))
-    return OverloadHeader(
-        branch.name,
-        f"{signature.operator}{suffix}({', '.join(parts)}) -> {result}",
-        written,
-        branch.returns,
-    )
-
-
-def header_of(
-    signature: Signature, arguments: tuple[Argument, ...], branches: tuple[EffectBranch, ...]
-) -> Header:
-    """What registration needs to know."""
-    entry = signature.entry
-    return Header(
-        op=signature.op,
-        family=signature.family,
-        status="" if entry.status is None else entry.status.text,
-        operator=signature.operator,
-        overloads=tuple(overload(signature, arguments, branch) for branch in branches),
-        takes_tensors=bool(signature.inputs or signature.construction),
-        composite=entry.composition is not None,
-        contiguous=tuple(tensor.name for tensor in signature.inputs if tensor.decl.contiguous),
-        differentiable=any(_may_float(tensor, signature) for tensor in signature.outputs),
-    )
-
-
-def _may_float(tensor: Tensor, signature: Signature) -> bool:
-    names: tuple[str, ...] = ()
-    match tensor.dtype:
-        case Literal(value=str(name)):
-            names = (name,)
-        case Name(id=name):
-            names = tuple(
-                item
-                for kind in members_of(signature.kinds[name])
-                if isinstance(kind, DTypeKind)
-                for item in kind.names
-            )
-        case _:
-            return True
-    return any(DTYPES[name].category in ("float", "complex") for name in names)
-
-
-def outputs_of(signature: Signature) -> tuple[Output, ...]:
-    return tuple(
-        Output(
-            tensor.name,
-            tensor.presence is not None,
-            "" if tensor.decl.alias is None else tensor.decl.alias.text,
-            tensor.decl.buffer is not None,
-        )
-        for tensor in signature.outputs
-    )
-
-
-# --- class parameters -----------------------------------------------------------------------------
-
-
-def parameters_of(signature: Signature) -> tuple[Parameter, ...]:
-    """The `__init__` parameters of the class, in manifest order."""
-    params = {param.name: param for param in signature.params}
-    tensors = {tensor.name: tensor for tensor in signature.construction}
-    result = []
-    for decl in signature.entry.params:
-        name = decl.name.text
-        if name in tensors:
-            optional = tensors[name].presence is not None
-            annotation = "torch.Tensor | None" if optional else "torch.Tensor"
-            result.append(
-                Parameter(name, "tensor", annotation, "None" if optional else None, False)
-            )
-            continue
-        param = params[name]
-        default = None if param.default is MISSING else _python_default(param.default, param)
-        result.append(
-            Parameter(name, str(param.type), annotation_of(param.type), default, param.kw_only)
-        )
-    return tuple(result)
-
-
-def _python_default(value: Any, param: Param) -> str:
-    if isinstance(value, float) and not math.isfinite(value):
-        return f'float("{value}")'
-    dtype = any(isinstance(kind, DTypeKind) for kind in members_of(param.kind))
-    if dtype and isinstance(value, str):
-        return f"torch.{value}"
-    return repr(_literal(tuple(value) if isinstance(value, list) else value))
-
-
-def _literal(value: Any) -> Any:
-    """The value with every ADT value as the mapping that denotes it, whose `repr` is Python."""
-    match value:
-        case ADTValue():
-            return {value.kind: dict(value.fields)}
-        case list() | tuple():
-            return type(value)(_literal(item) for item in value)
-        case _:
-            return value
-
-
-def annotation_of(type_: ParamType) -> str:
-    """The Python annotation of a parameter type."""
-    literals: list[str] = []
-    parts: list[str] = []
-    for member in alternatives(type_):
-        match member:
-            case LiteralType(value=value):
-                if not literals:
-                    parts.append("?")
-                literals.append(repr(value))
-            case DTypeType():
-                if "torch.dtype" not in parts:
-                    parts.append("torch.dtype")
-            case WordType(word="Number"):
-                parts += ["int", "float", "complex"]
-            case WordType(word=word):
-                parts.append(word if word in _WORDS or word in ("None", "dict") else "object")
-            case ListType(item=item):
-                parts.append(f"list[{annotation_of(item)}]")
-            case TupleType(items=items, variadic=variadic):
-                inner = ", ".join(annotation_of(item) for item in items)
-                parts.append(f"tuple[{inner}, ...]" if variadic else f"tuple[{inner}]")
-            case ADTType(name=name):
-                parts.append(name)
-    text = " | ".join(dict.fromkeys(parts))
-    return text.replace("?", f"Literal[{', '.join(literals)}]") if literals else text
-
-
 def infer_argument_names(arguments: tuple[Argument, ...]) -> tuple[str, ...]:
     """The arguments of `infer`: all of the schema's but `target`."""
     return tuple(item.name for item in arguments if item.role is not Role.TARGET)
-
-
-__all__ = [
-    "Unschematic",
-    "arguments_of",
-    "header_of",
-    "infer_argument_names",
-    "is_object",
-    "is_word_union",
-    "left_out",
-    "outputs_of",
-    "parameters_of",
-    "schema_type",
-]

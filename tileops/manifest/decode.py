@@ -1,4 +1,4 @@
-"""Located tree -> `Entry`. Legal keys of every section are `SECTIONS`, and nowhere else.
+"""Located tree -> `Entry`. The legal keys of every section are `sections.SECTIONS`.
 
 In: the node of one entry and its key. Out: an `Entry` and findings. Decoding is per field: what
 cannot be read becomes a finding and a path in `Entry.unreadable`, and the rest is kept.
@@ -9,10 +9,10 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from tileops.diagnostics import codes
-from tileops.diagnostics.model import Code, Findings, Label, Span
+from tileops.diagnostics.model import Findings, Span
 from tileops.manifest.entry import (
     CaseDecl,
     ComboDecl,
@@ -29,49 +29,7 @@ from tileops.manifest.entry import (
     Text,
 )
 from tileops.manifest.nodes import MappingNode, Node, ScalarNode, SequenceNode
-
-#: Section -> its legal keys; a key marked with `!` is required.
-SECTIONS: dict[str, tuple[str, ...]] = {
-    "entry": (
-        "family!",
-        "status!",
-        "ref_api",
-        "signature!",
-        "workloads!",
-        "roofline!",
-        "composition",
-    ),
-    "signature": (
-        "forall",
-        "params",
-        "inputs",
-        "outputs",
-        "types",
-        "let",
-        "shape_rules",
-        "dtype_combos",
-    ),
-    "param": ("type!", "default", "kw_only"),
-    "construction tensor": ("dtype!", "shape!", "optional", "contiguous", "device"),
-    "input": (
-        "dtype!",
-        "shape!",
-        "optional",
-        "kw_only",
-        "mutated",
-        "write_only",
-        "contiguous",
-        "device",
-        "values",
-        "requires",
-    ),
-    "output": ("dtype!", "shape!", "nullable", "buffer", "alias", "contiguous"),
-    "type family": ("params!", "match!", "cases!"),
-    "case": ("when!", "is!"),
-    "roofline": ("flops", "bytes", "func"),
-    "composition": ("kind!", "stages!"),
-    "stage": ("name!", "op", "kernel", "optional"),
-}
+from tileops.manifest.sections import Reader
 
 STATUSES = ("implemented", "spec-only")
 
@@ -92,131 +50,7 @@ def decode_entry(key: ScalarNode, node: Node, findings: Findings) -> Entry | Non
     return _Decoder(key.value, findings).entry(key, node)
 
 
-@dataclass(slots=True)
-class _Decoder:
-    op: str
-    findings: Findings
-    unreadable: set[str] = field(default_factory=set)
-
-    def report(
-        self,
-        code: Code,
-        span: Span,
-        path: str,
-        message: str,
-        *,
-        help: str = "",
-        labels: tuple[Label, ...] = (),
-        lost: bool = True,
-    ) -> None:
-        """One finding; `lost` when the field at `path` is not available after it."""
-        self.findings.add(code, span, message, op=self.op, field=path, help=help, labels=labels)
-        if lost:
-            self.unreadable.add(path)
-
-    # --- sections -----------------------------------------------------------------------------
-
-    def section(self, node: Node | None, name: str, path: str) -> dict[str, Node] | None:
-        """The keys of a fixed section, checked against `SECTIONS`."""
-        if not isinstance(node, MappingNode):
-            if node is not None:
-                self.wrong(node, path, "a mapping")
-            return None
-        legal = {key.rstrip("!") for key in SECTIONS[name]}
-        result: dict[str, Node] = {}
-        for key, value in node.entries:
-            if isinstance(key.value, str) and key.value in legal:
-                result[key.value] = value
-            else:
-                known = ", ".join(item.rstrip("!") for item in SECTIONS[name])
-                self.report(
-                    codes.UNKNOWN_KEY,
-                    key.span,
-                    f"{path}.{key.text}" if path else key.text,
-                    f"{key.value!r} must be a key of {name}, legal are {known}",
-                    lost=False,
-                )
-        return result
-
-    def required(self, keys: dict[str, Node], name: str, path: str, at: Span) -> None:
-        for key in SECTIONS[name]:
-            if key.endswith("!") and key[:-1] not in keys:
-                where = f"{path}.{key[:-1]}" if path else key[:-1]
-                self.report(codes.MISSING_KEY, at, where, f"{path or self.op} must have {key[:-1]}")
-
-    def named(self, node: Node | None, path: str) -> Iterator[tuple[Text, Node]]:
-        """The entries of a mapping whose keys are names."""
-        if node is None:
-            return
-        if not isinstance(node, MappingNode):
-            self.wrong(node, path, "a mapping of names")
-            return
-        for key, value in node.entries:
-            if not isinstance(key.value, str) or not key.value.isidentifier():
-                self.report(
-                    codes.BAD_NAME,
-                    key.span,
-                    f"{path}.{key.text}",
-                    f"{path} must map names, got the key {key.value!r}",
-                )
-                self.unreadable.add(path)
-                continue
-            yield Text(key.value, key), value
-
-    def items(self, node: Node | None, path: str) -> tuple[Node, ...]:
-        if node is None:
-            return ()
-        if not isinstance(node, SequenceNode):
-            self.wrong(node, path, "a list")
-            return ()
-        return node.items
-
-    def wrong(self, node: Node, path: str, expected: str) -> None:
-        got = {MappingNode: "a mapping", SequenceNode: "a list"}.get(type(node))
-        if isinstance(node, ScalarNode):
-            got = "nothing" if node.value is None else repr(node.value)
-        self.report(codes.WRONG_TYPE, node.span, path, f"{path} must be {expected}, got {got}")
-
-    # --- scalars ------------------------------------------------------------------------------
-
-    def text(self, node: Node | None, path: str, *, number: bool = False) -> Text | None:
-        """A string; with `number`, also an integer or float, which stands for its own text."""
-        if node is None:
-            return None
-        if isinstance(node, ScalarNode):
-            if isinstance(node.value, str):
-                return Text(node.value, node)
-            if number and isinstance(node.value, bool | int | float):
-                return Text(repr(node.value), node)
-        self.wrong(node, path, "text")
-        return None
-
-    def flag(self, node: Node | None, path: str) -> bool:
-        if node is None:
-            return False
-        if isinstance(node, ScalarNode) and isinstance(node.value, bool):
-            return node.value
-        self.wrong(node, path, "true or false")
-        return False
-
-    def flag_or_text(self, node: Node | None, path: str) -> bool | Text:
-        if node is None:
-            return False
-        if isinstance(node, ScalarNode) and isinstance(node.value, bool):
-            return node.value
-        if isinstance(node, ScalarNode) and isinstance(node.value, str):
-            return Text(node.value, node)
-        self.wrong(node, path, "true, false or an expression")
-        return False
-
-    def device(self, node: Node | None, path: str) -> bool:
-        text = self.text(node, path)
-        if text is not None and text.text != "cpu":
-            self.report(codes.WRONG_TYPE, text.span, path, f"{path} must be cpu, got {text.text!r}")
-        return text is not None
-
-    # --- the entry ----------------------------------------------------------------------------
-
+class _Decoder(Reader):
     def entry(self, key: ScalarNode, node: Node) -> Entry | None:
         if not isinstance(node, MappingNode):
             self.wrong(node, self.op, "a mapping")
@@ -276,13 +110,6 @@ class _Decoder:
             return None
         return text
 
-    def texts(self, node: Node | None, path: str) -> tuple[Text, ...]:
-        found = (
-            self.text(item, f"{path}[{at}]", number=True)
-            for at, item in enumerate(self.items(node, path))
-        )
-        return tuple(text for text in found if text is not None)
-
     def forall(self, node: Node | None) -> Iterator[IndexDecl]:
         for name, value in self.named(node, "signature.forall"):
             kind = self.text(value, f"signature.forall.{name}")
@@ -335,18 +162,6 @@ class _Decoder:
             values=self.text(keys.get("values"), f"{path}.values"),
             requires=self.texts(keys.get("requires"), f"{path}.requires"),
         )
-
-    def shape(self, node: Node | None, path: str) -> Text | None:
-        if isinstance(node, SequenceNode):
-            self.report(
-                codes.WRONG_TYPE,
-                node.span,
-                path,
-                f"{path} must be text, got a list",
-                help='quote the shape: "[B, N]"',
-            )
-            return None
-        return self.text(node, path)
 
     def families(self, node: Node | None) -> Iterator[FamilyDecl]:
         for name, value in self.named(node, "signature.types"):
@@ -479,17 +294,6 @@ class _Decoder:
             )
 
     # --- names --------------------------------------------------------------------------------
-
-    def distinct(self, name: Text, seen: dict[str, Text], path: str, what: str) -> None:
-        first = seen.setdefault(name.text, name)
-        if first is not name:
-            self.report(
-                codes.DUPLICATE_NAME,
-                name.span,
-                path,
-                f"the {what} {name} must have a name of its own, got one that is taken",
-                labels=(Label(first.span, "first declared here"),),
-            )
 
     def check_names(self, entry: Entry) -> None:
         seen: dict[str, Text] = {}

@@ -21,7 +21,7 @@ from tileops.runtime import overlap, targets
 from tileops.runtime.bound import Bound, Layout
 from tileops.runtime.errors import CallError
 from tileops.runtime.launch import call_on
-from tileops.runtime.reference import Reference, Results, Spec
+from tileops.runtime.reference import ImplementationError, Reference, Results, Spec
 
 logger = logging.getLogger("tileops")
 
@@ -136,6 +136,12 @@ class Dispatcher:
             for candidate in candidates:
                 reason = candidate.launch(call_on(device), *outputs, *sources[0], **sources[1])
                 if reason is not None:
+                    if not isinstance(reason, str):
+                        raise ImplementationError(
+                            f"{self._subject}: {candidate.name} of target {name!r} must write its "
+                            "outputs and return None, or a reason to decline, got "
+                            f"{type(reason).__name__}"
+                        )
                     declined.append((candidate.name, reason))
                     continue
                 _written(outputs, bound, unbound)

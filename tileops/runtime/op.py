@@ -46,6 +46,10 @@ class Op:
 
     reference: ClassVar[Callable[..., Any] | None] = None
     kernel_types: ClassVar[Mapping[str, Kernel]] = {}
+    #: The gradients by name of input, through the Bwd sibling where that is implemented, from the
+    #: gradients of the outputs, the outputs, the inputs and the parameters. None leaves a call to
+    #: the reference, which also serves double backward and torch.func.
+    backward: ClassVar[Callable[..., Mapping[str, Any] | None] | None] = None
     policy: ClassVar[Policy] = Policy()
     #: Keyword-only arguments of `__init__` that hold objects, which no schema carries.
     injected_parameters: ClassVar[tuple[str, ...]] = ()

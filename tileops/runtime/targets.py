@@ -6,6 +6,7 @@ package adds its own with `register_target` or an entry point of the group "tile
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -17,6 +18,8 @@ import torch
 
 from tileops.runtime import cache_tag
 from tileops.runtime.errors import CallError
+
+logger = logging.getLogger("tileops")
 
 ENTRY_POINT_GROUP = "tileops.targets"
 
@@ -54,6 +57,7 @@ _lock = threading.RLock()
 _targets: dict[str, Target] = {TRITON.name: TRITON, EAGER.name: EAGER}
 _detectors: tuple[Target, ...] = ()
 _discovered = False
+_broken: dict[str, str] = {}
 _UNSET = "\0"
 _process_default: str | None = None
 _context_default: ContextVar[str | None] = ContextVar("tileops_target", default=_UNSET)
@@ -108,8 +112,13 @@ def _discover() -> None:
         from importlib import metadata
 
         for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
-            loaded = point.load()
-            register_target(loaded if isinstance(loaded, Target) else loaded())
+            try:
+                loaded = point.load()
+                register_target(loaded if isinstance(loaded, Target) else loaded())
+            except Exception as error:
+                # Somebody's broken package must not keep every other call from running.
+                _broken[point.name] = f"{type(error).__name__}: {error}".partition("\n")[0]
+                logger.warning("target %s could not be loaded: %s", point.name, _broken[point.name])
         _discovered = True
 
 
@@ -190,6 +199,8 @@ def find(name: str, subject: str) -> Target:
         _discover()
         target = _targets.get(name)
     if target is None:
+        if name in _broken:
+            raise CallError(f"{subject}: target {name!r} could not be loaded: {_broken[name]}")
         existing = ", ".join(_targets)
         raise CallError(f"{subject}: target must be one of {existing}, got {name!r}")
     return target

@@ -17,9 +17,6 @@ from tileops.manifest.dtypes import DTYPES
 from tileops.manifest.entry import Entry, ParamDecl, TensorDecl, Text
 from tileops.manifest.language.infer import infer
 from tileops.manifest.language.kinds import (
-    DIM,
-    INT,
-    SHAPE,
     TENSOR,
     BoolKind,
     DTypeKind,
@@ -27,12 +24,10 @@ from tileops.manifest.language.kinds import (
     MaybeKind,
     SeqKind,
     fits,
-    is_sequence,
-    item_kind,
 )
-from tileops.manifest.language.parse import ExprError, parse_expression, parse_shape
+from tileops.manifest.language.parse import ExprError, parse_expression
 from tileops.manifest.language.scope import Scope
-from tileops.manifest.language.syntax import Axes, Axis, Expr, Literal, ShapeTerm
+from tileops.manifest.language.syntax import Expr, Literal, ShapeTerm
 from tileops.manifest.language.types import (
     ParamType,
     kind_of_type,
@@ -57,6 +52,7 @@ from tileops.manifest.signature.model import (
 from tileops.manifest.signature.order import check_device, check_order
 from tileops.manifest.signature.points import Discriminants
 from tileops.manifest.signature.presence import check_presences, presences
+from tileops.manifest.signature.shape_terms import read_shape
 from tileops.manifest.signature.used import check_used
 from tileops.manifest.values import read_value
 
@@ -321,51 +317,11 @@ class Checker:
     def shape(self, text: Text, path: str, scope: Scope) -> ShapeTerm | None:
         """A shape term whose axes, splices or family arguments have the right kinds."""
         try:
-            term = parse_shape(text.text)
-            if isinstance(term, Axes):
-                for item in term.items:
-                    _check_axis(item.expr, isinstance(item, Axis), scope)
-                return term
-            return self.application(term.family, term, scope)
+            return read_shape(text.text, self.families, scope)
         except ExprError as error:
             self.report_text(error, text, path)
             return None
 
-    def application(self, name: str, term: ShapeTerm, scope: Scope) -> ShapeTerm:
-        assert not isinstance(term, Axes)
-        family = self.families.get(name)
-        if family is None:
-            known = ", ".join(sorted(self.families)) or "none"
-            raise ExprError(f"{name} must be a type family, known are {known}", 0, fault="name")
-        if len(term.args) != len(family.formals):
-            raise ExprError(
-                f"{name} must take {len(family.formals)} arguments, got {len(term.args)}",
-                0,
-                fault="function",
-            )
-        for (formal, expected), arg in zip(family.formals, term.args, strict=True):
-            kind = infer(arg, scope)
-            if not fits(kind, expected) and not (fits(kind, INT) and expected == DIM):
-                raise ExprError(
-                    f"{name} must take a {expected} as {formal}, {arg} is {kind}",
-                    arg.at,
-                    fault="kind",
-                )
-        return term
-
 
 def _of_role(tensors: list[Tensor | None], role: Role) -> tuple[Tensor, ...]:
     return tuple(tensor for tensor in tensors if tensor is not None and tensor.role is role)
-
-
-def _check_axis(expr: Expr, single: bool, scope: Scope) -> None:
-    kind = infer(expr, scope)
-    if single:
-        if not fits(kind, INT):
-            raise ExprError(f"an axis must be an integer, {expr} is {kind}", expr.at, fault="kind")
-        return
-    if kind != SHAPE and not (is_sequence(kind) and fits(item_kind(kind), INT)):
-        what = f"{expr} is {kind}"
-        raise ExprError(
-            f"a splice must be a Shape or a list of ints, {what}", expr.at, fault="kind"
-        )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Label
-from tileops.manifest.adt import ADT, ADTValue
+from tileops.manifest.adt import ADT
 from tileops.manifest.entry import CaseDecl, FamilyDecl
 from tileops.manifest.language.infer import infer
 from tileops.manifest.language.kinds import (
@@ -32,18 +32,16 @@ from tileops.manifest.language.rewrite import replace_names
 from tileops.manifest.language.scope import Scope
 from tileops.manifest.language.syntax import (
     Apply,
-    Compare,
     Expr,
     Field,
-    Literal,
     Name,
-    Not,
     Present,
     ShapeTerm,
 )
 from tileops.manifest.language.types import kind_of_type, parse_forall_kind, parse_type
 from tileops.manifest.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from tileops.manifest.signature.model import Case, Family, Pattern, Signature, substitute_shape
+from tileops.manifest.signature.patterns import matches, pattern_conditions
 from tileops.manifest.signature.points import Discriminants, variable_values
 
 if TYPE_CHECKING:
@@ -313,53 +311,5 @@ def _finite_values(kind: Kind, adts: Mapping[str, ADT]) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def matches(case: Case, values: tuple[Any, ...]) -> bool:
-    """Whether a case takes these values of what its family matches."""
-    return all(
-        _matches(pattern, value) for pattern, value in zip(case.patterns, values, strict=True)
-    )
-
-
-def _matches(pattern: Pattern, value: Any) -> bool:
-    if pattern.anything:
-        return True
-    if pattern.constructor:
-        return (
-            isinstance(value, ADTValue)
-            and value.kind == pattern.constructor
-            and all(value.fields.get(name) == wanted for name, wanted in pattern.fields)
-        )
-    return type(value) is type(pattern.value) and value == pattern.value
-
-
 def _show(values: tuple[Any, ...]) -> str:
     return repr(values[0]) if len(values) == 1 else repr(values)
-
-
-def pattern_conditions(pattern: Pattern, expr: Expr) -> list[tuple[Expr, bool]]:
-    """A pattern as conditions on what it matches, each with the truth it must have."""
-    if pattern.anything:
-        return []
-    if pattern.constructor:
-        assert isinstance(expr, Name)
-        result: list[tuple[Expr, bool]] = [
-            (Compare(Field(expr.id, "kind"), ("==",), (Literal(pattern.constructor),)), True)
-        ]
-        for name, value in pattern.fields:
-            result += _equals(Field(expr.id, name), value)
-        return result
-    return _equals(expr, pattern.value)
-
-
-def _equals(expr: Expr, value: Any) -> list[tuple[Expr, bool]]:
-    if value is None:
-        assert isinstance(expr, Name)
-        return [(Present(expr.id), False)]
-    if isinstance(value, bool):
-        return [(expr, value)]
-    return [(Compare(expr, ("==",), (Literal(value),)), True)]
-
-
-def conjunction(conditions: list[tuple[Expr, bool]]) -> list[Expr]:
-    """Conditions with their truths as plain conditions."""
-    return [expr if truth else Not(expr) for expr, truth in conditions]

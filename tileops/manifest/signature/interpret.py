@@ -1,8 +1,8 @@
-"""A plan run over the facts of one call: the meaning of a signature, and every sentence it says.
+"""A plan run over the facts of one call: the meaning of a signature.
 
 In: a plan and what the caller passed (tensors as `TensorMeta`, parameters as manifest values). Out:
-indices and output types, or `CallRejected` with one sentence: subject, must, got, what is known.
-Generated code makes the same checks in the same order, and asks this module for the sentence.
+indices and output types, or `CallRejected` with one sentence, which `sentences` words. Generated
+code makes the same checks in the same order, and asks this module for the sentence.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Any
 
 from tileops.manifest.language.evaluate import evaluate, evaluate_shape
 from tileops.manifest.language.symbolic import DomainError
-from tileops.manifest.language.syntax import Axes, Expr, Literal, Name, names_in
-from tileops.manifest.language.types import WordType, alternatives
-from tileops.manifest.signature.model import Param, Role, Signature
+from tileops.manifest.language.syntax import Axes, Expr, Name
+from tileops.manifest.signature.model import Role, Signature
+from tileops.manifest.signature.parameters import check_param
+from tileops.manifest.signature.sentences import CallRejected, Sentences, TensorMeta, show
 from tileops.manifest.signature.steps import (
     AxisStep,
     ComboStep,
@@ -32,23 +33,6 @@ from tileops.manifest.signature.steps import (
     SpliceStep,
     Step,
 )
-from tileops.manifest.values import adt_value, convert
-
-
-@dataclass(frozen=True, slots=True)
-class TensorMeta:
-    """What a plan sees of a tensor: sizes, dtype name, device, and whether it is contiguous."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    device: str = "cpu"
-    contiguous: bool = True
-
-
-class CallRejected(ValueError):
-    """A call that the signature refuses, in one sentence; `step` is the one that refused it."""
-
-    step: Step | None = None
 
 
 @dataclass(slots=True)
@@ -91,10 +75,9 @@ def interpret(
     return machine.result
 
 
-class _Machine:
+class _Machine(Sentences):
     def __init__(self, signature: Signature, env: dict[str, Any]) -> None:
-        self.signature = signature
-        self.env = env
+        super().__init__(signature, env)
         self.result = CallTypes()
         self.leader = next(
             (
@@ -105,35 +88,6 @@ class _Machine:
             None,
         )
         self.device: str | None = None if self.leader is None else env[self.leader].device
-
-    # --- sentences ----------------------------------------------------------------------------
-
-    def reject(self, sentence: str, known: str = "") -> CallRejected:
-        ending = f" ({known})" if known else ""
-        return CallRejected(f"{self.signature.operator}: {sentence}{ending}")
-
-    def outside(self, what: str, error: DomainError) -> CallRejected:
-        return self.reject(f"{what}: {error}", self.values(names_in_text(what, self.env)))
-
-    def shapes(self) -> str:
-        parts = [
-            f"{name}: {list(value.shape)}"
-            for name, value in self.env.items()
-            if isinstance(value, TensorMeta)
-        ]
-        return ", ".join(parts[:6])
-
-    def values(self, names: list[str]) -> str:
-        parts = [
-            f"{name}={show(self.env[name])}"
-            for name in names
-            if name in self.env and not isinstance(self.env[name], TensorMeta)
-        ]
-        return ", ".join(parts)
-
-    def shown(self, expr: Expr, value: Any) -> str:
-        """An expected value as `expression = value`, or just the value of a literal."""
-        return show(value) if isinstance(expr, Literal) else f"{expr} = {show(value)}"
 
     # --- steps --------------------------------------------------------------------------------
 
@@ -189,17 +143,7 @@ class _Machine:
         wanted = evaluate(step.condition, self.env) is True
         if passed is wanted:
             return
-        names = sorted(name for name in names_in(step.condition) if name in self.env)
-        known = ", ".join(
-            f"{name} is {'passed' if self.env[name] is not None else 'absent'}"
-            if isinstance(self.env[name], TensorMeta) or self.signature.tensor(name)
-            else f"{name}={show(self.env[name])}"
-            for name in names
-        )
-        must = "be passed" if wanted else "be absent"
-        when = "because" if wanted else "unless"
-        got = "None" if wanted else "a tensor"
-        raise self.reject(f"{step.tensor} must {must} {when} {step.condition}, got {got}", known)
+        raise self.misplaced(step, wanted)
 
     def rule(self, step: RuleStep) -> None:
         try:
@@ -207,21 +151,7 @@ class _Machine:
                 return
         except DomainError as error:
             raise self.outside(step.subject, error) from None
-        if step.kind == "obligation":
-            source = step.subject.rpartition(" of ")[0]
-            values = self.values(sorted(names_in(step.condition)))
-            raise self.reject(f"{step.subject} must not be negative, got {values or source}")
-        names = sorted(names_in(step.condition))
-        lets = {let.name: let for let in self.signature.lets}
-        inner = sorted({n for name in names if name in lets for n in names_in(lets[name].expr)})
-        absent = [
-            name
-            for name in names
-            if self.signature.tensor(name) is not None and self.env.get(name) is None
-        ]
-        got = ", ".join(filter(None, (self.values(names), *(f"{name} absent" for name in absent))))
-        known = self.values([name for name in inner if name not in names])
-        raise self.reject(f"{step.subject} must hold, got {got}", known)
+        raise self.broken(step)
 
     def combo(self, step: ComboStep) -> None:
         have = tuple(self.env.get(name) for name in step.columns)
@@ -229,13 +159,7 @@ class _Machine:
         for row in step.rows:
             if all(row[at] == have[at] for at in columns):
                 return
-        names = ", ".join(step.columns[at] for at in columns)
-        rows = " or ".join(
-            f"({', '.join(row[at] for at in columns)})" for row in dict.fromkeys(step.rows)
-        )
-        raise self.reject(
-            f"({names}) must be {rows}, got ({', '.join(str(have[at]) for at in columns)})"
-        )
+        raise self.no_row(step, have, columns)
 
     def rank(self, step: RankStep) -> None:
         tensor = self.env[step.tensor]
@@ -394,43 +318,4 @@ class _Machine:
             raise self.reject("out must be contiguous, got a tensor with gaps or permuted axes")
 
 
-def names_in_text(text: str, env: Mapping[str, Any]) -> list[str]:
-    words = set(text.replace("(", " ").replace(")", " ").replace(",", " ").split())
-    return sorted(name for name in words if name in env)
-
-
-def show(value: Any) -> str:
-    """A value as a sentence writes it."""
-    if isinstance(value, tuple):
-        return str(list(value))
-    return repr(value) if isinstance(value, str) and not value.isidentifier() else str(value)
-
-
-_OBJECTS = frozenset({"int", "bool", "float", "complex", "Number", "str", "dict", "None"})
-
-
-def check_param(param: Param, value: Any, signature: Signature) -> str | None:
-    """What is wrong with a parameter's value, as "must ..., got ...", or None."""
-    for member in alternatives(param.type):
-        if isinstance(member, WordType) and member.word not in _OBJECTS | {"torch.dtype"}:
-            return None
-    adt = getattr(param.kind, "name", "")
-    try:
-        plain = value is None or isinstance(value, str | int | float | list | tuple)
-        if adt in signature.adts and not plain:
-            adt_value(value, signature.adts[adt])
-            return None
-        convert(value, param.type, signature.adts)
-    except ValueError as error:
-        return str(error)
-    return None
-
-
-__all__ = [
-    "CallRejected",
-    "CallTypes",
-    "TensorMeta",
-    "check_param",
-    "interpret",
-    "show",
-]
+__all__ = ["CallRejected", "CallTypes", "TensorMeta", "check_param", "interpret", "show"]

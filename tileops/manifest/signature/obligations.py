@@ -7,7 +7,6 @@ input's axis that only parameters decide is `implied` where the axis is compared
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from tileops.manifest.language.infer import infer
 from tileops.manifest.language.kinds import DimKind, SeqKind
@@ -27,15 +26,13 @@ from tileops.manifest.language.syntax import (
     ShapeTerm,
     names_in,
 )
+from tileops.manifest.signature.alternatives import Alternative
 from tileops.manifest.signature.items import RuleItem
 from tileops.manifest.signature.model import Role, Signature, Tensor
 from tileops.manifest.signature.points import Discriminants
 from tileops.manifest.signature.reading import both
 
-if TYPE_CHECKING:
-    from tileops.manifest.signature.plan import Alternative
-
-Expand = Callable[[ShapeTerm, Signature], "tuple[Alternative, ...]"]
+Expand = Callable[[ShapeTerm, Signature], tuple[Alternative, ...]]
 
 
 def obligations(

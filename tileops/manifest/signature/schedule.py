@@ -1,24 +1,23 @@
 """One group of a signature's items, ordered into steps over the group's discriminant points.
 
 In: items (tensors, lets, rules), the points of the group, the indices bound before. Out: steps in
-an order in which everything a step reads is bound wherever the step runs. Sets of points are bit
-masks, so that a group costs one pass however many points it has.
+an order in which everything a step reads is bound wherever the step runs. What is bound so far is
+kept by `knowledge`; what is said of the rest by `unsolved`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tileops.diagnostics import codes
-from tileops.diagnostics.model import Findings, Span
+from tileops.diagnostics.model import Findings
 from tileops.manifest.language.kinds import DTypeKind, ShapeKind
-from tileops.manifest.language.syntax import Axes, Axis, Expr, Name, Splice, names_in, walk
+from tileops.manifest.language.syntax import Axes, Axis, Expr, Name, Splice
 from tileops.manifest.signature.affine import Affine, solutions
 from tileops.manifest.signature.items import Group, Guard, Item, LetItem, RuleItem, TensorItem
+from tileops.manifest.signature.knowledge import Knowledge
 from tileops.manifest.signature.model import Let, Role, Signature, Tensor
 from tileops.manifest.signature.points import Discriminants
-from tileops.manifest.signature.reading import both, either, needs
+from tileops.manifest.signature.reading import both, either
 from tileops.manifest.signature.steps import (
     AxisStep,
     DTypeStep,
@@ -31,16 +30,19 @@ from tileops.manifest.signature.steps import (
     SpliceStep,
     Step,
 )
+from tileops.manifest.signature.unsolved import report_unsolved
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """`bound` are the names bound at every point; `waiting` the items that never became ready."""
+    """`bound` are the names bound at every point, `early` what construction knows; `waiting` the
+    items that never became ready."""
 
     steps: tuple[Step, ...]
     rules: tuple[Step, ...]
     bound: frozenset[str]
     waiting: tuple[Item, ...]
+    early: frozenset[str] = frozenset()
 
 
 def schedule(
@@ -49,9 +51,10 @@ def schedule(
     group: Group,
     bound: frozenset[str],
     findings: Findings | None,
+    early: frozenset[str] = frozenset(),
 ) -> Scheduled:
     """The steps of a group. Unsolved indices are reported to `findings`, if given."""
-    scheduler = _Scheduler(signature, discriminants, group, bound)
+    scheduler = _Scheduler(signature, discriminants, group, bound, early)
     return scheduler.run(findings)
 
 
@@ -64,107 +67,26 @@ class _Progress:
     done: set[tuple[int, int]] = field(default_factory=set)
 
 
-class _Scheduler:
+class _Scheduler(Knowledge):
     def __init__(
         self,
         signature: Signature,
         discriminants: Discriminants,
         group: Group,
         bound: frozenset[str],
+        early: frozenset[str] = frozenset(),
     ) -> None:
-        self.signature = signature
-        self.discriminants = discriminants
-        self.group = group
-        self.full = (1 << len(group.points)) - 1
-        self.bound = dict.fromkeys(bound, self.full)
-        self.early: set[str] = {
-            *(param.name for param in signature.params),
-            *(tensor.name for tensor in signature.construction),
-        }
-        self.tracked = {
-            *(let.name for let in signature.lets),
-            *(name for name in signature.indices if name in signature.kinds),
-        }
+        super().__init__(signature, discriminants, group, bound, early)
         self.dims = frozenset(
             name
             for name, kind in signature.indices.items()
             if not isinstance(kind, DTypeKind | ShapeKind)
         )
-        self.masks: dict[Guard, int] = {None: self.full}
         self.steps: list[Step] = []
         self.rules: list[Step] = []
         self.tensors = {
             item.tensor.name: _Progress() for item in group.items if isinstance(item, TensorItem)
         }
-        self.users = self.find_users()
-
-    # --- masks and guards ---------------------------------------------------------------------
-
-    def mask(self, guard: Guard) -> int:
-        """The points at which a guard holds."""
-        if guard not in self.masks:
-            bits = 0
-            for at, point in enumerate(self.group.points):
-                if guard is None or self.discriminants.truth(guard, point) is not False:
-                    bits |= 1 << at
-            self.masks[guard] = bits
-        return self.masks[guard]
-
-    def shown(self, guard: Guard) -> Guard:
-        """The guard as a step carries it: None when it holds at every point."""
-        return None if self.mask(guard) == self.full else guard
-
-    def ready(self, expr: Expr, guard: Guard) -> bool:
-        """Whether everything the expression reads is bound wherever the guard holds."""
-        return not self.missing(expr, guard)
-
-    def missing(self, expr: Expr, guard: Guard) -> set[str]:
-        where = self.mask(guard)
-        return {
-            name
-            for name, inner in needs(expr, self.discriminants)
-            if name in self.tracked
-            and where & self.mask(inner) & ~self.bound.get(name, 0) & self.full
-        }
-
-    def mode(self, name: str, guard: Guard) -> Mode:
-        where = self.mask(guard)
-        have = self.bound.get(name, 0) & where
-        if not have:
-            return Mode.BIND
-        return Mode.CHECK if have == where else Mode.EITHER
-
-    def bind(self, name: str, guard: Guard, construction: bool) -> None:
-        self.bound[name] = self.bound.get(name, 0) | self.mask(guard)
-        if construction:
-            self.early.add(name)
-
-    def is_early(self, *exprs: Expr | None) -> bool:
-        """Whether construction can evaluate the expressions."""
-        return all(names_in(expr) <= self.early for expr in exprs if expr is not None)
-
-    def find_users(self) -> dict[str, list[Guard]]:
-        """For every let, the guards under which something reads it."""
-        users: dict[str, list[Guard]] = {}
-        lets = {item.let.name: item.let for item in self.group.items if isinstance(item, LetItem)}
-
-        def use(expr: Expr, guard: Guard) -> None:
-            for name, inner in needs(expr, self.discriminants):
-                if name in lets:
-                    users.setdefault(name, []).append(both(guard, inner))
-
-        for item in self.group.items:
-            for expr, guard in item.reads():
-                use(expr, guard)
-        pending = set(lets)
-        while pending:
-            read = {name for other in pending for name in names_in(lets[other].expr)}
-            outer = sorted(pending - read) or sorted(pending)
-            for name in outer:
-                if name in users:
-                    use(lets[name].expr, either(users[name]))
-            pending -= set(outer)
-        return users
 
     # --- the loop -----------------------------------------------------------------------------
 
@@ -180,9 +102,11 @@ class _Scheduler:
                     progress = True
                 progress |= before != (len(self.steps), len(self.rules))
         if findings is not None:
-            self.report(waiting, findings)
+            report_unsolved(self, waiting, findings)
         complete = frozenset(name for name, mask in self.bound.items() if mask == self.full)
-        return Scheduled(tuple(self.steps), tuple(self.rules), complete, tuple(waiting))
+        return Scheduled(
+            tuple(self.steps), tuple(self.rules), complete, tuple(waiting), frozenset(self.early)
+        )
 
     def advance(self, item: Item) -> bool:
         """Makes what steps it can of an item; True when the item is finished."""
@@ -398,70 +322,6 @@ class _Scheduler:
         )
         self.bind(expr.id, guard, early)
         return True
-
-    # --- what is left -------------------------------------------------------------------------
-
-    def report(self, waiting: list[Item], findings: Findings) -> None:
-        reported: set[str] = set()
-        for item in waiting:
-            for name, span, path in self.unsolved(item):
-                if name in reported:
-                    continue
-                reported.add(name)
-                findings.add(
-                    codes.UNSOLVED,
-                    span,
-                    f"the index {name} must be solved from an input on every branch that uses it",
-                    op=self.signature.op,
-                    field=path,
-                    help="give it an axis of an input, or declare it as a parameter or a let",
-                )
-
-    def unsolved(self, item: Item) -> Iterator[tuple[str, Span, str]]:
-        lets = {let.name: let for let in self.signature.lets}
-        for expr, guard in item.reads():
-            for name in sorted(self.missing(expr, guard)):
-                root, text, at = name, None, 0
-                while root in lets:
-                    text = lets[root].text
-                    inner = sorted(self.missing(lets[root].expr, guard))
-                    if not inner:
-                        break
-                    at = _offset(lets[root].expr, inner[0])
-                    root = inner[0]
-                if root in lets:
-                    continue
-                if text is None:
-                    yield root, *_use(item, expr, root)
-                else:
-                    yield root, text.place(at, len(root)), "signature.let"
-
-
-def _use(item: Item, expr: Expr, name: str) -> tuple[Span, str]:
-    """The place in the YAML where an item uses a name."""
-    if isinstance(item, RuleItem) and item.text is not None:
-        return item.text.place(_offset(expr, name), len(name)), "signature.shape_rules"
-    assert isinstance(item, TensorItem)
-    decl = item.tensor.decl
-    group = {Role.INPUT: "inputs", Role.OUTPUT: "outputs"}.get(item.tensor.role, "params")
-    path = f"signature.{group}.{decl.name}"
-    if expr is item.tensor.dtype and decl.dtype is not None:
-        return decl.dtype.place(_offset(expr, name), len(name)), f"{path}.dtype"
-    assert decl.shape is not None
-    if isinstance(item.tensor.shape, Axes):
-        return decl.shape.place(_offset(expr, name), len(name)), f"{path}.shape"
-    # Of a type family it is the argument that the author writes.
-    for argument in item.tensor.shape.args:
-        if name in names_in(argument):
-            return decl.shape.place(_offset(argument, name), len(name)), f"{path}.shape"
-    return decl.shape.span, f"{path}.shape"
-
-
-def _offset(expr: Expr, name: str) -> int:
-    for node in walk(expr):
-        if isinstance(node, Name) and node.id == name:
-            return node.at
-    return 0
 
 
 def _place(axes: Axes, position: int, back: bool) -> Place:

@@ -17,8 +17,9 @@ from tileops.manifest.language.rewrite import fold
 from tileops.manifest.language.syntax import Axes, Axis, Expr, Name, names_in
 from tileops.manifest.roofline import Roofline
 from tileops.manifest.signature.affine import solutions
+from tileops.manifest.signature.alternatives import alternatives
 from tileops.manifest.signature.model import Signature, Tensor
-from tileops.manifest.signature.plan import alternatives, discriminants_of
+from tileops.manifest.signature.plan import discriminants_of
 from tileops.manifest.signature.points import OPEN, Discriminants
 from tileops.manifest.signature.steps import Plan
 from tileops.manifest.workload.metadata import Metadata

@@ -40,10 +40,11 @@ from tileops.manifest.language.syntax import (
     Name,
     TupleExpr,
 )
+from tileops.manifest.signature.alternatives import alternatives
 from tileops.manifest.signature.check import FAULTS
 from tileops.manifest.signature.effects import accepted_points
 from tileops.manifest.signature.model import Signature, Tensor
-from tileops.manifest.signature.plan import alternatives, discriminants_of
+from tileops.manifest.signature.plan import discriminants_of
 from tileops.manifest.signature.points import Discriminants
 
 

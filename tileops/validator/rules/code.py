@@ -7,7 +7,7 @@ import importlib.util
 from typing import Any
 
 from tileops.codegen.generate import generate_header
-from tileops.codegen.operator_schema import Unschematic
+from tileops.codegen.schema_types import Unschematic
 from tileops.diagnostics import codes
 from tileops.validator.code import NoCode, class_or_none, family_module, op_class
 from tileops.validator.model import Phase, Rule, Subject

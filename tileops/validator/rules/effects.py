@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from tileops.codegen.generate import generate_header
 from tileops.codegen.model import OverloadHeader
-from tileops.codegen.operator_schema import Unschematic, left_out
+from tileops.codegen.operator_schema import left_out
+from tileops.codegen.schema_types import Unschematic
 from tileops.diagnostics import codes
 from tileops.manifest.language.syntax import Expr
 from tileops.manifest.roofline import traffic

@@ -8,9 +8,9 @@ from tileops.diagnostics import codes
 from tileops.diagnostics.model import Findings
 from tileops.manifest.language.kinds import SeqKind
 from tileops.manifest.language.syntax import Conditional, Expr, names_in, shape_exprs, walk
+from tileops.manifest.signature.alternatives import alternatives
 from tileops.manifest.signature.effects import accepted_points
 from tileops.manifest.signature.model import Signature, Tensor
-from tileops.manifest.signature.plan import alternatives
 from tileops.manifest.workload.branch import Workload
 from tileops.manifest.workload.check import read_workload
 from tileops.manifest.workload.metadata import Metadata
