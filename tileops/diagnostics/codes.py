@@ -155,9 +155,8 @@ COMPILED_DIFFERS = Code(
     "TO808", "compiled-differs", Severity.ERROR, "A compiled call gives other results."
 )
 OPCHECK_FAILS = Code("TO809", "opcheck-fails", Severity.ERROR, "torch.library.opcheck objects.")
-NO_FAKE = Code("TO810", "no-fake", Severity.ERROR, "An operator has no fake that takes a call.")
-WORKER_DIED = Code("TO811", "worker-died", Severity.ERROR, "A call ends its process.")
-WORKER_HUNG = Code("TO812", "worker-hung", Severity.ERROR, "A check does not end in time.")
+WORKER_DIED = Code("TO810", "worker-died", Severity.ERROR, "A call ends its process.")
+WORKER_HUNG = Code("TO811", "worker-hung", Severity.ERROR, "A check does not end in time.")
 
 CODES: tuple[Code, ...] = tuple(
     sorted(

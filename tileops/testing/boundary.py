@@ -75,18 +75,19 @@ def found_by(step: Step) -> Found | None:
     return None
 
 
-#: What torch adds to a message for readers of a terminal.
+#: What torch adds to a message for readers of a terminal, and what it says before the message.
 _TAIL = re.compile(
-    r" (?:from user code:|Set TORCHDYNAMO_VERBOSE|Developer debug context:|Hint:|Explanation:"
-    r"|Caused by:|For more details|The following call raised|The above exception).*",
+    r"(?: from user code:| Set TORCHDYNAMO_VERBOSE| Developer debug context:| Hint:| Explanation:"
+    r"| Caused by:|\. [A-Z(]|\.$).*",
     flags=re.DOTALL,
 )
+_HEAD = "Consider annotating your code using torch._check*(). "
 
 
 def _sentence(text: str) -> str:
-    """One line, the same on every run: neither addresses nor what torch advises."""
-    line = re.sub(r"\b0x[0-9a-f]+", "0x...", " ".join(text.split()))
-    line = _TAIL.sub("", line)
+    """One sentence, the same on every run: neither addresses nor what torch advises."""
+    line = " ".join(text.split()).replace(_HEAD, "")
+    line = _TAIL.sub("", re.sub(r"\b0x[0-9a-f]+", "0x...", line))
     return line if len(line) <= 400 else line[:397] + "..."
 
 
@@ -97,18 +98,29 @@ def steps(found: Sequence[Row]) -> Iterator[Step]:
     """Every check of an entry, given all of its rows."""
     branches = _first(found, lambda row: (row.branch, tuple(row.case.present.items())))
     for row in branches:
-        yield from _class_steps(row)
+        if _has_boundary(row):
+            yield _step("class", row, lambda row=row: _class_static(row))
+            yield _step("class-dynamic", row, lambda row=row: _class_dynamic(row), ("class",))
     for row in found:
         yield _step("static", row, lambda row=row: _static(row), ("class",))
     for row in branches:
-        after = ("class", "static")
-        yield _step("dynamic", row, lambda row=row: _dynamic(row), after)
-        yield _step("unbacked", row, lambda row=row: _unbacked(row), (*after, "dynamic"))
-    for row in _first(found, lambda row: (row.overload, tuple(row.case.present.items()))):
-        yield from _real_steps(row)
+        yield _step("dynamic", row, lambda row=row: _dynamic(row), ("class", "static"))
+    # Layouts and sizes do not depend on dtypes.
+    chosen = _first(found, lambda row: (row.overload, tuple(row.case.present.items())))
+    for row in chosen:
+        yield _real_step("real", row, _same_as_fake, ("class", "static"))
+    traced = ("class", "static", "dynamic", "real")
+    for row in branches:
+        if _has_boundary(row):
+            after = (*traced, "class-dynamic")
+            yield _step("class-unbacked", row, lambda row=row: _class_unbacked(row), after)
+        yield _step("unbacked", row, lambda row=row: _unbacked(row), traced)
+    sound = ("static", "real")
     for row in branches:
         small = row.shrunk(SMALL)
-        yield _step("inductor", row, lambda row=small: _inductor(_call(row)), ("static", "real"))
+        yield _step("inductor", row, lambda row=small: _inductor(_call(row)), sound)
+    for row in chosen:
+        yield _real_step("opcheck", row, compiled.check_opcheck, ("class", *sound, "inductor"))
 
 
 def call_steps(
@@ -116,18 +128,17 @@ def call_steps(
 ) -> Iterator[Step]:
     """The same checks of calls made by hand, through `callee` where there is one."""
 
-    def unbacked() -> None:
-        compiled.check_unbacked(call(), callee=callee)
-
     def step(check: str, run: Callable[[], Any], *after: str) -> Step:
         return Step(check, "", name, run, after)
 
     yield step("static", lambda: _compiles(call(), callee))
     yield step("dynamic", lambda: compiled.check_dynamic(sizes(), callee=callee), "static")
-    yield step("unbacked", unbacked, "static", "dynamic")
     yield step("real", lambda: _every_way(call(), _same_as_fake), "static")
-    yield step("opcheck", lambda: _every_way(call(), compiled.check_opcheck), "static", "real")
-    yield step("inductor", lambda: _inductor(call()), "static", "real")
+    unknown = ("static", "dynamic", "real")
+    yield step("unbacked", lambda: _compiles_unbacked(call(), callee), *unknown)
+    sound = ("static", "real")
+    yield step("inductor", lambda: _inductor(call()), *sound)
+    yield step("opcheck", lambda: _every_way(call(), compiled.check_opcheck), *sound, "inductor")
 
 
 def _first(found: Sequence[Row], key: Callable[[Row], Any]) -> list[Row]:
@@ -171,7 +182,7 @@ def _has_fake(call: Call) -> None:
         raise CheckFailed(
             f"{call.overload._schema.name}: must have a fake that takes the call, got"
             f" {type(error).__name__}: {error}",
-            Fault.FAKE,
+            Fault.GRAPH,
         ) from error
 
 
@@ -214,36 +225,46 @@ def _dynamic(row: Row, instance: Any = None) -> None:
 
 
 def _unbacked(row: Row, instance: Any = None) -> None:
-    case = row.tensors("cuda", "fake")
-    call = case.call if instance is None else _of_class(row, case.call)
-    with case.within():
-        compiled.check_unbacked(call, callee=instance)
+    """On real tensors: torch 2.13 takes the sizes of fake ones as known, whatever marks them."""
+    call = _call(row.shrunk(SMALL))
+    call = call if instance is None else _of_class(row, call)
+    _compiles_unbacked(call, instance)
 
 
-def _class_steps(row: Row) -> Iterator[Step]:
-    """The class of an entry that has a boundary becomes the same node."""
+def _compiles_unbacked(call: Call, callee: Any = None) -> None:
+    """Where the call fails with known sizes too, that is what is said."""
+    try:
+        compiled.check_unbacked(call, callee=callee)
+    except CheckFailed as error:
+        if error.fault is Fault.UNBACKED:
+            _same_as_fake(call)
+        raise
+
+
+def _has_boundary(row: Row) -> bool:
+    """Whether the entry's class becomes a node: it takes tensors, and is no composite."""
     header = row.bound.header
-    cls = row.bound.op_class
-    if cls is None or header.composite or not header.takes_tensors:
-        return
+    return row.bound.op_class is not None and header.takes_tensors and not header.composite
 
-    def static() -> None:
-        case = row.tensors("cuda", "fake")
-        instance = cls(**case.params)
-        with case.within():
-            _compiles(_of_class(row, case.call), instance)
 
-    def sized() -> None:
-        instance = cls(**row.tensors("cuda", "fake").params)
-        _dynamic(row, instance)
+def _instance(row: Row, case: Case) -> Any:
+    cls: Any = row.bound.op_class
+    return cls(**case.params)
 
-    def unbacked() -> None:
-        instance = cls(**row.tensors("cuda", "fake").params)
-        _unbacked(row, instance)
 
-    yield _step("class", row, static)
-    yield _step("class-dynamic", row, sized, ("class",))
-    yield _step("class-unbacked", row, unbacked, ("class", "class-dynamic"))
+def _class_static(row: Row) -> None:
+    case = row.tensors("cuda", "fake")
+    instance = _instance(row, case)
+    with case.within():
+        _compiles(_of_class(row, case.call), instance)
+
+
+def _class_dynamic(row: Row) -> None:
+    _dynamic(row, _instance(row, row.tensors("cuda", "fake")))
+
+
+def _class_unbacked(row: Row) -> None:
+    _unbacked(row, _instance(row, row.shrunk(SMALL).tensors("cpu")))
 
 
 def _of_class(row: Row, call: Call) -> Call:
@@ -255,20 +276,18 @@ def _of_class(row: Row, call: Call) -> Call:
 # --- on real CPU tensors --------------------------------------------------------------------------
 
 
-def _real_steps(row: Row) -> Iterator[Step]:
-    """Every layout, and the sizes 0 and 1: the real result is what the fake says, and opcheck."""
+def _real_step(name: str, row: Row, check: Callable[[Call], Any], after: tuple[str, ...]) -> Step:
+    """The check in every layout, and at the sizes 0 and 1."""
     keep = row.bound.header.contiguous
     small = row.shrunk(SMALL)
 
-    def each(check: Callable[[Call], Any]) -> None:
+    def each() -> None:
         _every_way(_call(small), check, keep)
         for size in (0, 1):
             for case in with_size(small.case, size):
                 _named(f"size {size}", _call(replace(small, case=case)), check)
 
-    after = ("class", "static")
-    yield _step("real", row, lambda: each(_same_as_fake), after)
-    yield _step("opcheck", row, lambda: each(compiled.check_opcheck), (*after, "real"))
+    return _step(name, row, each, after)
 
 
 def _every_way(call: Call, check: Callable[[Call], Any], keep: Sequence[str] = ()) -> None:

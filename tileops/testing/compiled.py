@@ -162,7 +162,9 @@ def check_opcheck(call: Call) -> None:
         )
     except Exception as error:
         reason = " ".join(str(error).split())
-        raise CheckFailed(f"{_name(call)}: opcheck says {reason[:600]}", Fault.OPCHECK) from error
+        raise CheckFailed(
+            f"{_name(call)}: must pass opcheck, got {reason[:600]}", Fault.OPCHECK
+        ) from error
 
 
 def variants(call: Call, keep: Sequence[str] = ()) -> Iterator[tuple[str, Call]]:

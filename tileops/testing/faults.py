@@ -22,7 +22,6 @@ class Fault(Enum):
     MEMORY = "shared-memory"
     VALUES = "compiled-differs"
     OPCHECK = "opcheck-fails"
-    FAKE = "no-fake"
 
 
 class CheckFailed(AssertionError):

@@ -21,13 +21,13 @@ from tileops.validator.workers import Died, Event, Hung, Start, Worker
 CHECKS: dict[str, str] = {
     "class": "the class compiles cold, with fullgraph=True, to one node, its own",
     "class-dynamic": "the class compiles once for four sizes",
-    "class-unbacked": "the class compiles when nothing is known of a size",
     "static": "every row on fake CUDA tensors is one node, with the declared results",
     "dynamic": "four sizes are one frame",
-    "unbacked": "the operator compiles when nothing is known of a size",
     "real": "real results are what the fake says, in every layout, empty and of size 1",
-    "opcheck": "torch.library.opcheck passes in every layout, empty and of size 1",
+    "class-unbacked": "the class compiles when nothing is known of a size",
+    "unbacked": "the operator compiles when nothing is known of a size",
     "inductor": "Inductor's results are the eager ones, in every dtype case",
+    "opcheck": "torch.library.opcheck passes in every layout, empty and of size 1",
 }
 
 #: Entries that a worker serves: enough to pay for its start, few enough to share out.
@@ -105,14 +105,15 @@ def _serve(
         with Worker(start, timeout, stop) as worker:
             while waiting and worker.alive and not stop.is_set():
                 entry = waiting.pop(0)
-                put((entry, tuple(_of_entry(entry, worker))))
+                put((entry, tuple(findings_of(entry, worker.check(entry.op)))))
 
 
-def _of_entry(entry: Entry, worker: Worker) -> Iterator[Diagnostic]:
+def findings_of(entry: Entry, events: Iterator[Event]) -> Iterator[Diagnostic]:
+    """What the checks of one entry found, once for each check and code."""
     faults: dict[tuple[str, str], _Fault] = {}
     at: Event | None = None
     try:
-        for event in worker.check(entry.op):
+        for event in events:
             at = event
             if event.code:
                 fault = _Fault(_BY_NAME[event.code], event.check, event.case, event.message)

@@ -27,6 +27,9 @@ Start = Callable[[int], list[str]]
 #: How often a waiting parent looks whether it is to stop, in seconds.
 _GLANCE = 0.5
 
+#: What an interpreter with torch may take to start on a busy machine, in seconds.
+_START = 300.0
+
 
 class Died(Exception):
     """The process ended in the middle of a check; says how."""
@@ -93,11 +96,12 @@ class Worker:
 
     def __enter__(self) -> Worker:
         try:
-            if self._next()["event"] != "ready":
+            if self._next(max(self._timeout, _START))["event"] != "ready":
                 raise Broken("a worker must say that it is ready")
         except (Died, Hung) as error:
+            tail = self._tail()
             self._end()
-            raise Broken(f"a worker {error} before its first entry:\n{self._tail()}") from None
+            raise Broken(f"a worker {error} before its first entry:\n{tail}") from None
         except BaseException:
             self._end()
             raise
@@ -117,7 +121,7 @@ class Worker:
         try:
             self._process.stdin.write(f"{op}\n".encode())
             self._process.stdin.flush()
-            while (event := self._next())["event"] != "done":
+            while (event := self._next(self._timeout))["event"] != "done":
                 if event.pop("event") == "broken":
                     raise Broken(f"the compile checks of {op} failed:\n{event['message']}")
                 yield Event(**event)
@@ -127,9 +131,9 @@ class Worker:
             self.alive = False
             raise
 
-    def _next(self) -> dict[str, str]:
+    def _next(self, seconds: float) -> dict[str, str]:
         """The next event, waited for."""
-        limit = time.monotonic() + self._timeout
+        limit = time.monotonic() + seconds
         while b"\n" not in self._pending:
             ready, _, _ = select.select([self._events], [], [], _GLANCE)
             if self._stop.is_set():
@@ -140,7 +144,7 @@ class Worker:
                     raise self._lost()
                 self._pending += data
             elif time.monotonic() > limit:
-                raise Hung(f"did not in {self._timeout:g} seconds")
+                raise Hung(f"did not in {seconds:g} seconds")
         line, _, self._pending = self._pending.partition(b"\n")
         return dict(json.loads(line))
 
