@@ -97,6 +97,8 @@ def test_the_installed_package_reads_its_own_manifest(installed: Path, tmp_path:
 def test_the_console_script_works(installed: Path, tmp_path: Path) -> None:
     out = run(installed / "bin" / "tileops", "list", cwd=tmp_path, path=installed)
     assert "RMSNormFwdOp" in out
+    out = run(installed / "bin" / "tileops", "explain", "TO301", cwd=tmp_path, path=installed)
+    assert out.startswith("TO301 unsolved-index")
 
 
 def test_an_operator_of_the_installed_package_runs(installed: Path, tmp_path: Path) -> None:

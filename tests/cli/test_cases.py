@@ -102,8 +102,8 @@ def test_a_function_that_fails_is_a_finding_and_the_case_is_listed(
     text = (spec / "two.yaml").read_text()
     (spec / "two.yaml").write_text(text.replace("nowhere_at_all", "fails_to_price"))
     monkeypatch.syspath_prepend(str(spec))
-    arguments = ["cases", "--spec", str(spec), "--import", "--op", "AFwdOp", "--format", "json"]
-    assert main(arguments) == 1
+    command = ["cases", "--spec", str(spec), "--op", "AFwdOp", "--format", "json", "--import"]
+    assert main(command) == 1
     captured = capsys.readouterr()
     assert [json.loads(line)["flops"] for line in captured.out.splitlines()] == [None] * 3
     assert "TO601" in captured.err and "fails_to_price.price must price the call" in captured.err

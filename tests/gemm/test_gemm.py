@@ -80,10 +80,15 @@ def test_descriptor_kernel_declines_with_its_reason(a, b, capability, reason):
 
 @compiles
 @pytest.mark.parametrize("name", GEMMFwdOp.kernel_types)
-def test_float32_is_left_to_torch(name):
+def test_float32_goes_through_pointers(name):
     operand = torch.empty(16, 16, device="meta")
-    with pytest.raises(Declined, match="float32"):
-        record(launcher_of(GEMMFwdOp, name), [operand], [operand, operand], NT)
+    launch = launcher_of(GEMMFwdOp, name)
+    if name == "pointer":
+        (only,) = record(launch, [operand], [operand, operand], NT)
+        assert only.constexprs["PRECISION"] == "tf32x3"
+        return
+    with pytest.raises(Declined, match="float32 products go through the pointer kernel"):
+        record(launch, [operand], [operand, operand], NT)
 
 
 @compiles

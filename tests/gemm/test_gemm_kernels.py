@@ -49,7 +49,7 @@ def needs_descriptors(device):
 
 
 @on_devices
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", [*HALVES, torch.float32])
 @in_layouts
 @pytest.mark.parametrize("shape", [(64, 96, 64), (33, 65, 47), (1, 1, 1), (130, 7, 100)])
 def test_pointers_serve_both_orders_and_tails(device, shape, trans_a, trans_b, dtype):
@@ -205,3 +205,21 @@ def test_more_than_two_to_the_31_elements():
         serve(GEMMFwdOp, [d], [a, b], {"trans_a": False, "trans_b": True}, only)
         assert_close(d[-64:], a[-64:].double() @ b.double().t(), a.dtype, 64)
         assert bool(d[::1000].isfinite().all())
+
+
+@gpu
+@in_layouts
+def test_float32_at_full_size(trans_a, trans_b):
+    shape = (1024, 4096, 2048)
+    a, b = operands(shape, trans_a, trans_b, "cuda", torch.float32)
+    run("pointer", a, b, trans_a, trans_b)
+
+
+@gpu
+def test_float32_keeps_infinities():
+    a = torch.ones(64, 64, device="cuda")
+    a[3, 5] = float("inf")
+    a[4, 5] = float("nan")
+    b = torch.eye(64, device="cuda") + 1.0
+    d = run("pointer", a, b, False, False)
+    assert d[3].isinf().all() and d[4].isnan().all() and d[5].isfinite().all()

@@ -74,17 +74,18 @@ MORE_ATTENTIONS = [
 ]
 
 
-def compile_gemm(capability, case):
+def compile_gemm(capability, case, dtype=torch.bfloat16):
     name, (m, n, k), trans_a, trans_b = case
-    a = meta(k, m) if trans_a else meta(m, k)
-    b = meta(n, k) if trans_b else meta(k, n)
+    a = meta(*((k, m) if trans_a else (m, k)), dtype=dtype)
+    b = meta(*((n, k) if trans_b else (k, n)), dtype=dtype)
     params = {"trans_a": trans_a, "trans_b": trans_b}
     launcher = launcher_of(GEMMFwdOp, name)
     if name == "descriptor" and capability < (9, 0):
         with pytest.raises(Declined, match="sm_90"):
             record(launcher, [meta(m, n)], [a, b], params, capability)
         return
-    check(record(launcher, [meta(m, n)], [a, b], params, capability), capability)
+    d = meta(m, n, dtype=dtype)
+    check(record(launcher, [d], [a, b], params, capability), capability)
 
 
 def compile_attention(capability, case):
@@ -99,6 +100,12 @@ def compile_attention(capability, case):
 @pytest.mark.parametrize("case", GEMMS)
 def test_gemm(capability, case):
     compile_gemm(capability, case)
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES + OTHERS)
+@pytest.mark.parametrize("shape", [(1024, 4096, 2048), (100, 101, 103)])
+def test_gemm_of_float32(capability, shape):
+    compile_gemm(capability, ("pointer", shape, False, True), torch.float32)
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES)

@@ -4,7 +4,9 @@ import pytest
 import torch
 
 from tests.runtime import own
+from tileops.runtime.dispatch import record_implementations
 from tileops.runtime.errors import CallError
+from tileops.runtime.op import Op, Policy
 
 MANIFEST = """
 SegmentSumFwdOp:
@@ -87,3 +89,17 @@ def test_a_capture_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     with pytest.raises(CallError, match="must be False while a CUDA graph is captured"):
         operator(x, ends(0, 1, 4), validate_inputs=True)
+
+
+def test_a_checked_call_stays_opaque_where_others_are_inlined():
+    inlining = type("SegmentSumFwdOp", (Op,), {
+        "reference": staticmethod(segment_sum), "policy": Policy(cpu="reference"),
+    })  # fmt: skip
+    op = own.classes(MANIFEST, SegmentSumFwdOp=inlining)["SegmentSumFwdOp"]
+    good = ends(0, 1, 4)
+    for validate, runs in ((False, 0), (True, 1)):
+        torch._dynamo.reset()
+        compiled = torch.compile(op(validate_inputs=validate), backend="aot_eager")
+        with record_implementations() as served:
+            assert compiled(x, good).tolist() == [0, 6]
+        assert len(served) == runs

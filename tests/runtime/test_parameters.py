@@ -149,6 +149,16 @@ def test_adts_round_trip_as_objects(layout):
     assert type(layout).kind == ("masked" if isinstance(layout, MaskedLayout) else "contiguous")
 
 
+def test_the_default_of_an_adt_is_an_object():
+    text = LAYOUT.replace("{type: Layout}", "{type: Layout, default: {masked: {max_m: 2}}}")
+    seen = []
+    types = TYPES % (("tileops.moe.layout",) * 2)
+    registry = own.load(text, types=types, RowsFwdOp=lambda x, *, layout: seen.append(layout) or x * 2)
+    registry.bound("RowsFwdOp").op_class()(torch.randn(4))
+    registry.bound("RowsFwdOp").packet()(torch.randn(4))
+    assert seen == [MaskedLayout(2), MaskedLayout(2)]
+
+
 def test_an_adt_whose_class_is_not_importable_is_its_value():
     op, seen = layout_op("no_such_package.layout")
     op(ALIGNED)(torch.randn(4))
@@ -196,7 +206,10 @@ def test_an_edited_parameter_is_checked_again():
     with pytest.raises(CallError, match="approximate must be"):
         gelu.approximate = 3
     op.note = "anything else is an attribute"
+    assert op.eval_roofline()[1] > 0
     op.normalized_shape = ()
+    with pytest.raises(CallError, match="needs a completed eager call"):
+        op.eval_roofline()
     with pytest.raises(CallError, match=r"len\(normalized_shape\) > 0"):
         op(x)
 
@@ -326,7 +339,7 @@ def test_held_tensors_follow_the_call_device():
 def test_held_tensors_are_checked_at_construction():
     ops = own.classes(TENSORS, **HELD)
     with pytest.raises(CallError, match="shift axis 0 must be N = 4, got 3"):
-        ops["ScaledFwdOp"](torch.ones(4), torch.ones(3))(torch.ones(4))
+        ops["ScaledFwdOp"](torch.ones(4), torch.ones(3))
     with pytest.raises(CallError, match="scale must have 1 axis"):
         ops["ScaledFwdOp"](torch.ones(4, 1))
     with pytest.raises(CallError, match="scale must be passed, got None"):

@@ -11,16 +11,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from types import ModuleType
 from typing import Any
 
 from tileops.diagnostics.explain import MARK, Block
 from tileops.diagnostics.model import Diagnostic, Findings
+from tileops.manifest.entry import Entry
 from tileops.manifest.files import family_files
 from tileops.manifest.load import load_manifest
 from tileops.manifest.source import parse_text, read_text
+from tileops.validator.compiled import findings_of
 from tileops.validator.model import Options, Phase, Subject
 from tileops.validator.rules import RULES
+from tileops.validator.workers import Event as WorkerEvent
+from tileops.validator.workers import Worker
 
 FRAME = "ExampleFwdOp:\n  family: toy\n  status: spec-only\n  signature:\n"
 REST = '  workloads: [{label: a}]\n  roofline: {flops: "1"}\n'
@@ -65,8 +70,14 @@ def marked(blocks: tuple[Block, ...]) -> set[tuple[str, int]]:
     return places or {(file_of(blocks[0]), 1)}
 
 
-def findings_of(blocks: tuple[Block, ...], folder: Path, reading: bool) -> list[Diagnostic]:
-    """What validating an example finds."""
+def findings_in(
+    blocks: tuple[Block, ...],
+    folder: Path,
+    reading: bool,
+    compiles: bool = False,
+    apart: bool = False,
+) -> list[Diagnostic]:
+    """What validating an example finds; `compiles` asks for the compile checks too."""
     write(blocks, folder)
     findings = Findings()
     if reading:
@@ -87,7 +98,37 @@ def findings_of(blocks: tuple[Block, ...], folder: Path, reading: bool) -> list[
                     bare and rule.name == "workloads"
                 ):
                     rule.run(subject)
+            if compiles and code is not None:
+                findings.items += compiled(entry, code, folder, apart)
     return list(findings)
+
+
+def compiled(entry: Entry, code: Block, folder: Path, apart: bool) -> Iterator[Diagnostic]:
+    """What the compile checks find, made here or, `apart`, in a worker."""
+    if not apart:
+        yield from findings_of(entry, made_here(entry.op))
+        return
+    (folder / "code.txt").write_text(f"{code.info}\n{code.text}")
+    command = [sys.executable, "-m", "tests.validator.example_worker", str(folder)]
+    with Worker(lambda channel: [*command, str(channel)], 20, Event()) as worker:
+        yield from findings_of(entry, worker.check(entry.op))
+
+
+def made_here(op: str) -> Iterator[WorkerEvent]:
+    from tileops.testing.boundary import run_steps
+
+    for step, found in run_steps(steps_of(op)):
+        if found is not None:
+            yield WorkerEvent(step.check, step.row, step.case, found.code, found.message)
+
+
+def steps_of(op: str) -> Iterator[Any]:
+    """The compile checks of the class in place."""
+    from tileops.testing.boundary import steps
+    from tileops.testing.cases import rows
+
+    cls = getattr(sys.modules["tileops.toy"], op)
+    return steps(rows(cls, registry=cls.registry))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.manifest.textcases import CASES, check_text, read_cases
-from tests.validator.examples import findings_of
+from tests.validator.examples import findings_in
 from tileops.diagnostics.codes import CODES
 from tileops.diagnostics.explain import explain
 from tileops.diagnostics.model import Diagnostic
@@ -44,7 +44,7 @@ def test_messages_of_the_text_cases_have_one_style() -> None:
 def test_messages_of_the_examples_have_one_style(code, tmp_path: Path) -> None:
     page = explain(code)
     text = "".join(block.text for block in page.fails) + "ExampleFwdOp"
-    for item in findings_of(page.fails, tmp_path / f"{code.id}_style", code.id < "TO120"):
+    for item in findings_in(page.fails, tmp_path / f"{code.id}_style", code.id < "TO120"):
         assert style_fault(item, text) == "", item.message
 
 

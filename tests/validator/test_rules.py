@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from tileops.diagnostics import codes
 from tileops.diagnostics.model import Findings
 from tileops.runtime.op import Kernel, Op
 from tileops.runtime.shipped import registry_of
+from tileops.validator.compiled import CHECKS
 from tileops.validator.model import Options, Subject
 from tileops.validator.rules import RULES
 from tileops.validator.runner import validate
@@ -153,7 +155,7 @@ def test_names_and_exports(registry: Any, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_static_run_counts_what_it_leaves(registry: Any) -> None:
     report = validate(registry[0])
     code_rules = [rule for rule in RULES if rule.phase.value == "code"]
-    assert report.summary["unchecked"] == len(code_rules)
+    assert report.summary["unchecked"] == len(code_rules) + len(CHECKS)
     assert (report.entries, report.implemented, report.rows, report.cases) == (1, 1, 2, 2)
 
 
@@ -174,4 +176,25 @@ def test_the_shipped_manifest_passes() -> None:
 
     report = validate(spec_folder(), static=False)
     assert [item.message for item in report.findings if item.code.severity.value == "error"] == []
-    assert report.unchecked == 0 and report.implemented >= 11
+    assert report.unchecked == len(CHECKS) * report.implemented and report.implemented >= 11
+
+
+def test_a_parameter_that_only_the_class_takes_is_told_at_its_line() -> None:
+    from tileops.manifest.fingerprint import spec_folder
+
+    report = validate(spec_folder(), select=lambda entry: entry.family.text in ("moe", "convolution"))
+    (finding,) = [item for item in report.findings if item.code is codes.UNSCHEMATIC]
+    assert finding.field == "signature.params.epilogue" and "only the class takes it" in finding.message
+    line = report.manifest.sources[finding.span.file].splitlines()[finding.span.line - 1]
+    assert "RoutingEpilogueSpec" in line
+
+
+def test_an_object_is_the_default_that_an_adt_value_writes() -> None:
+    from tileops.manifest.adt import ADTValue
+    from tileops.moe.layout import ContiguousLayout, MetadataKind, Packing
+    from tileops.validator.rules.parity import _same
+
+    have = ContiguousLayout(Packing.TIGHT, MetadataKind.PER_ROW)
+    want = {"packing": "tight", "metadata_kind": "per_row", "alignment": 1}
+    assert _same(have, ADTValue("contiguous", want)) and not _same(have, ADTValue("masked", want))
+    assert not _same(have, ADTValue("contiguous", {**want, "alignment": 2}))

@@ -22,6 +22,7 @@ from tileops.diagnostics.model import Findings
 from tileops.diagnostics.text import render
 from tileops.manifest.entry import Entry
 from tileops.manifest.outline import outline
+from tileops.validator.compiled import CHECKS
 from tileops.validator.model import Options
 from tileops.validator.rules import RULES
 from tileops.validator.runner import Progress, Report, validate
@@ -44,6 +45,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_import_option(code)
     parser.add_argument(
+        "--compile",
+        action="store_true",
+        help="compile every implemented entry too, in processes of their own",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=300.0,
+        metavar="SECONDS",
+        help="what one check of --compile may take (default: 300)",
+    )
+    parser.add_argument(
         "--jobs", type=_jobs, default=1, metavar="N", help="share the entries out to N processes"
     )
     parser.add_argument(
@@ -58,15 +71,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.list_rules:
         for rule in RULES:
-            write(f"{rule.name:12}{rule.phase.value:8}{rule.title}\n")
+            write(f"{rule.name:16}{rule.phase.value:8}{rule.title}\n")
+        for name, title in CHECKS.items():
+            write(f"{name:16}{'compile':8}{title}\n")
         return OK
     folder = chosen_folder(args.spec)
     _check_names(args)
+    static = args.static or not may_import(args)
+    if args.compile and static:
+        raise CommandError("--compile must import operator code, which a static run does not")
     report = validate(
         folder,
         select=lambda entry: _chosen(entry, args),
-        static=args.static or not may_import(args),
-        options=Options(nightly=args.nightly),
+        static=static,
+        options=Options(nightly=args.nightly, compile=args.compile, timeout=args.timeout),
         jobs=args.jobs,
         progress=_progress(),
     )
@@ -92,6 +110,13 @@ def _jobs(text: str) -> int:
     number = int(text)
     if number < 1:
         raise CommandError(f"--jobs must be at least 1, got {number}")
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise CommandError(f"--timeout must be above 0, got {text}")
     return number
 
 

@@ -131,6 +131,33 @@ BAD_ADT_CLASS = Code(
     "TO711", "bad-adt-class", Severity.ERROR, "A data type lacks its Python class or enum."
 )
 
+# TO801-TO819: the compile boundary of implemented entries (tileops.validator.compiled).
+NOT_ONE_GRAPH = Code(
+    "TO801", "not-one-graph", Severity.ERROR, "A call does not compile in one graph."
+)
+NOT_ONE_NODE = Code(
+    "TO802", "not-one-node", Severity.ERROR, "A compiled call is not one node, its own."
+)
+FRAME_PER_SIZE = Code(
+    "TO803", "frame-per-size", Severity.ERROR, "A compiled call compiles again for other sizes."
+)
+NEEDS_A_SIZE = Code(
+    "TO804", "needs-a-size", Severity.ERROR, "A call does not compile while a size is unknown."
+)
+WRONG_FAKE = Code("TO805", "wrong-fake", Severity.ERROR, "A real result is not what the fake says.")
+UNDECLARED_WRITE = Code(
+    "TO806", "undeclared-write", Severity.ERROR, "A call writes an input that it may only read."
+)
+SHARED_MEMORY = Code(
+    "TO807", "shared-memory", Severity.ERROR, "A result shares memory with an input or a result."
+)
+COMPILED_DIFFERS = Code(
+    "TO808", "compiled-differs", Severity.ERROR, "A compiled call gives other results."
+)
+OPCHECK_FAILS = Code("TO809", "opcheck-fails", Severity.ERROR, "torch.library.opcheck objects.")
+WORKER_DIED = Code("TO810", "worker-died", Severity.ERROR, "A call ends its process.")
+WORKER_HUNG = Code("TO811", "worker-hung", Severity.ERROR, "A check does not end in time.")
+
 CODES: tuple[Code, ...] = tuple(
     sorted(
         (value for value in list(globals().values()) if isinstance(value, Code)),

@@ -11,7 +11,7 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tileops.gemm import tiles
-from tileops.gemm.gemm import refusal, sizes, strides, sum_splits, tile_place
+from tileops.gemm.gemm import sizes, strides, sum_splits, tile_place, wide
 from tileops.gemm.tiles import Plan
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
@@ -148,7 +148,7 @@ def launch_descriptor(
     call: Call, d: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, trans_a: bool, trans_b: bool
 ) -> str | None:
     """Serves sm_90 and later when both operands have an inner axis that TMA can read."""
-    reason = refusal(a)
+    reason = wide(a)
     if reason is not None:
         return reason
     if call.capability is None or call.capability[0] < 9:

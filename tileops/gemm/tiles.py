@@ -75,6 +75,7 @@ _AMPERE_POINTER = (
 # Single elements cannot be copied asynchronously: they pass through registers, which larger tiles
 # would spill.
 _SCALAR_LOADS = Tile(64, 64, 32, warps=4, stages=2)
+_HOPPER_FLOAT32 = Tile(128, 128, 32, warps=8, stages=3)
 _INTERPRETER = Tile(32, 32, 32, warps=4, stages=2, group_m=2)
 
 
@@ -128,6 +129,15 @@ def pointer_tile(
         return _SCALAR_LOADS
     wide_memory = capability[0] in (9, 10)
     return _cheapest(_HOPPER_POINTER if wide_memory else _AMPERE_POINTER, m, n, processors)
+
+
+def float32_tile(capability: Capability, vectors: bool) -> Tile:
+    """The pointer kernel's tile for float32, whose elements take twice the shared memory."""
+    if capability is None:
+        return _INTERPRETER
+    if vectors and capability[0] in (9, 10):
+        return _HOPPER_FLOAT32
+    return _SCALAR_LOADS
 
 
 def split_tile(m: int, n: int, k: int, capability: Capability) -> Tile:

@@ -138,7 +138,6 @@ def _wrong_branch(bound: Bound, overload: OverloadHeader) -> Callable[[str], Non
 def _infer(layout: Layout, branches: bool) -> list[str]:
     lines = []
     held = [a.name for a in layout.arguments if a.role is Role.CONSTRUCTION_TENSOR]
-    inputs = any(a.role is Role.INPUT for a in layout.arguments)
     if layout.device and held:
         lines.append(f"{layout.device} = _indexed({layout.device})")
     elif layout.device:
@@ -148,7 +147,7 @@ def _infer(layout: Layout, branches: bool) -> list[str]:
         lines += [f"if {name} is None:", f"{_INDENT}{name} = _infinite_{name}"]
     arguments = ", ".join(name or "None" for name in layout.inferred)
     lines.append(f"_device, _specs, _indices = _infer({arguments})")
-    if not inputs and not (layout.device and not held):
+    if not layout.decided and not (layout.device and not held):
         lines += ["if _device is None:", f"{_INDENT}_device = _place(None, {_target(layout)})"]
     for name in held:
         declared = layout.on_device.get(name, True)

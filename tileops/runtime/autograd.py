@@ -1,4 +1,4 @@
-"""Gradients: every operator's backward is its reference, recomputed and differentiated.
+"""Gradients: an operator's backward is its sibling, or its reference recomputed and differentiated.
 
 In: an overload's layout. Out: the function that its Autograd kernel calls when a gradient is
 wanted. The autograd.Function behind it has the ctx form, which an Autograd kernel needs (the
@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from tileops.runtime import spread
+from tileops.runtime import sibling, spread
 from tileops.runtime.bound import Bound, Layout
 from tileops.runtime.errors import CallError
 from tileops.runtime.reference import call_reference
@@ -91,17 +91,18 @@ def _function(
     tensor_positions = tuple(i for i, a in enumerate(layout.arguments) if a.is_tensor)
     written = layout.overload.written
     written_positions = {i for i, a in enumerate(layout.arguments) if a.name in written}
-    backward = _refusal(bound) if not bound.header.differentiable else _backward(bound, layout)
-
+    by_sibling = sibling.gradient(bound, layout) if bound.header.differentiable else None
+    if bound.header.differentiable:
+        backward = _backward(bound, layout, by_sibling)
+    else:
+        backward = _refusal(bound)
     holds = bool(spread.objects(bound.operator))
 
     def forward(ctx: Any, *args: Any) -> Any:
         ctx.set_materialize_grads(False)
         ctx.present = present = [i for i in tensor_positions if args[i] is not None]
         # The backward needs what a written input held before the call.
-        ctx.save_for_backward(
-            *[args[i].clone() if i in written_positions else args[i] for i in present]
-        )
+        saved = [args[i].clone() if i in written_positions else args[i] for i in present]
         rest = list(args)
         for i in tensor_positions:
             rest[i] = None
@@ -109,9 +110,14 @@ def _function(
         ctx.objects = spread.given() if holds else None
         keywords = dict(zip(keyword_names, args[positional:], strict=True))
         if torch._C._len_torch_dispatch_stack() == 0 and all(is_plain(args[i]) for i in present):
-            return run(*args[:positional], **keywords)
-        with torch._C._AutoDispatchBelowAutograd():
-            return operator(*args[:positional], **keywords)
+            result = run(*args[:positional], **keywords)
+        else:
+            with torch._C._AutoDispatchBelowAutograd():
+                result = operator(*args[:positional], **keywords)
+        if by_sibling is not None:
+            saved += result if isinstance(result, tuple) else (result,)
+        ctx.save_for_backward(*saved)
+        return result
 
     name = f"{bound.header.op}_{layout.overload.name}"
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
@@ -166,7 +172,9 @@ def _has_tangent(tensor: torch.Tensor) -> bool:
     return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
 
 
-def _backward(bound: Bound, layout: Layout) -> Callable[..., Any]:
+def _backward(
+    bound: Bound, layout: Layout, by_sibling: sibling.Gradient | None
+) -> Callable[..., Any]:
     evaluate = _evaluator(bound, layout)
     returned = layout.returned
 
@@ -178,8 +186,19 @@ def _backward(bound: Bound, layout: Layout) -> Callable[..., Any]:
         # Grad mode in a backward means that it will be differentiated itself.
         again = torch.is_grad_enabled()
         args = list(ctx.rest)
+        saved_inputs = ctx.saved_tensors[: len(ctx.present)]
+        if by_sibling is not None and not again:
+            for position, saved in zip(ctx.present, saved_inputs, strict=True):
+                args[position] = saved
+            outputs = ctx.saved_tensors[len(ctx.present) :]
+            with spread.giving(ctx.objects or {}):
+                gradients = by_sibling(args, outputs, grads, wanted)
+            if gradients is not None:
+                for i, gradient in zip(wanted, gradients, strict=True):
+                    answer[i] = gradient
+                return tuple(answer)
         with torch.enable_grad(), spread.giving(ctx.objects or {}):
-            for position, saved in zip(ctx.present, ctx.saved_tensors, strict=True):
+            for position, saved in zip(ctx.present, saved_inputs, strict=True):
                 if position not in wanted:
                     args[position] = saved.detach()
                 elif again:

@@ -78,7 +78,7 @@ class Layout:
     where it is absent; `returned` the positions of the outputs that the overload returns;
     `unbound` the written inputs that no output is; `infinite` the defaults that no schema carries;
     `spread` the parameters that several arguments carry, or none; `on_device` whether a
-    construction-time tensor follows the call device.
+    construction-time tensor follows the call device, `decided` whether an input always gives it.
     """
 
     overload: OverloadHeader
@@ -90,6 +90,7 @@ class Layout:
     infinite: Mapping[str, float]
     spread: Mapping[str, tuple[tuple[str, ...], Callable[..., Any]]]
     on_device: Mapping[str, bool]
+    decided: bool
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -235,12 +236,22 @@ class Bound:
             self._infinite(),
             spread.gatherers(self.operator),
             self._on_device(),
+            self._decided(),
         )
 
     def _on_device(self) -> dict[str, bool]:
         signature = self.operator.signature
         tensors = () if signature is None else signature.construction
         return {tensor.name: not tensor.decl.on_cpu for tensor in tensors}
+
+    def _decided(self) -> bool:
+        signature = self.operator.signature
+        tensors = () if signature is None else signature.inputs
+        elsewhere = {tensor.name for tensor in tensors if tensor.decl.on_cpu}
+        return any(
+            a.role is Role.INPUT and a.type == "Tensor" and a.name not in elsewhere
+            for a in self.operator.arguments
+        )
 
     def _infinite(self) -> dict[str, float]:
         """The defaults that a schema cannot carry, by argument: its `None` stands for them."""

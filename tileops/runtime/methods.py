@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 from tileops.codegen.model import Argument, Operator, OverloadHeader, Parameter, Role
-from tileops.runtime import construction, stub
+from tileops.manifest.adt import ADTValue
+from tileops.runtime import construction, spread, stub
 from tileops.runtime.bound import Bound
 
 
@@ -116,9 +117,16 @@ class Methods:
             f"    _construct(self, {{{values}}}, target, {{{injected}}})\n"
         )
 
-    @staticmethod
-    def _default(parameter: Parameter) -> Any:
-        return None if parameter.default is None else eval(parameter.default, _constants())
+    def _default(self, parameter: Parameter) -> Any:
+        if parameter.default is None:
+            return None
+        signature = self.operator.signature
+        declared = None if signature is None else signature.param(parameter.name)
+        if declared is not None and isinstance(declared.default, ADTValue):
+            kind = getattr(declared.kind, "item", declared.kind)
+            constructor = signature.adts[kind.name].constructor(declared.default.kind)
+            return spread.python_value(constructor, declared.default.fields)
+        return eval(parameter.default, _constants())
 
     def _infer_arguments(self) -> str:
         """The arguments of `infer`, for the checks around a forward that is written by hand."""

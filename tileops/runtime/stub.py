@@ -114,6 +114,8 @@ def assign(self: Any, name: str, value: Any) -> None:
     text, test = cls._tests[name]
     value = parameters.checked(cls.__name__, name, text, test, value)
     self.__dict__[name] = value
+    # The calls so far were made with the value before.
+    self.__dict__.pop(LAST_CALLS, None)
     if name in cls._listed:
         self.__dict__[LISTED + name] = (value,) if type(value) is int else value
     if construction.CASTS in self.__dict__:

@@ -15,6 +15,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileops.testing.call import Call
+from tileops.testing.faults import CheckFailed, Fault
 from tileops.testing.tensors import layouts
 
 __all__ = [
@@ -31,10 +32,6 @@ __all__ = [
 ]
 
 Backend = Callable[[Any, Any], Any]
-
-
-class CheckFailed(AssertionError):
-    """An operator does not keep what a compiled model relies on; one sentence."""
 
 
 @contextmanager
@@ -82,13 +79,14 @@ def check_dynamic(
     if len(frames.graphs) != 1:
         raise CheckFailed(
             f"{_name(calls[0])}: {len(calls)} sizes must be one frame, got {len(frames.graphs)};"
-            " the fake or the class branches on a size, or takes it as a number"
+            " the fake or the class branches on a size, or takes it as a number",
+            Fault.FRAMES,
         )
     _one_own_node(calls[0], frames)
     return results
 
 
-def check_unbacked(call: Call, *, backend: str | None = None) -> Any:
+def check_unbacked(call: Call, *, backend: str | None = None, callee: Any = None) -> Any:
     """The call compiles when nothing is known of the sizes that its `unbacked` names."""
     frames = Frames(backend)
     axes: dict[str, list[int]] = {}
@@ -104,7 +102,11 @@ def check_unbacked(call: Call, *, backend: str | None = None) -> Any:
         return twin
 
     with cold():
-        result = _run(call.with_tensors(mark), frames, None, dynamic=None)
+        try:
+            result = _run(call.with_tensors(mark), frames, callee, dynamic=None)
+        except CheckFailed as error:
+            error.fault = Fault.UNBACKED
+            raise
     _one_own_node(call, frames)
     return result
 
@@ -120,7 +122,8 @@ def check_fake(call: Call) -> list[torch.Tensor | None]:
     for name, tensor in call.tensors.items():
         if name not in call.written and not _same_bits(tensor, before.tensors[name]):
             raise CheckFailed(
-                f"{_name(call)}: {name} must be declared as written, the call changes it"
+                f"{_name(call)}: {name} must be declared as written, the call changes it",
+                Fault.WRITE,
             )
     return real
 
@@ -145,7 +148,8 @@ def check_inductor(call: Call) -> None:
         except AssertionError as error:
             raise CheckFailed(
                 f"{_name(call)}: {name} must have the eager call's values when compiled: "
-                + str(error).partition("\n\n")[0]
+                + str(error).partition("\n\n")[0],
+                Fault.VALUES,
             ) from None
 
 
@@ -158,7 +162,9 @@ def check_opcheck(call: Call) -> None:
         )
     except Exception as error:
         reason = " ".join(str(error).split())
-        raise CheckFailed(f"{_name(call)}: opcheck says {reason[:600]}") from error
+        raise CheckFailed(
+            f"{_name(call)}: must pass opcheck, got {reason[:600]}", Fault.OPCHECK
+        ) from error
 
 
 def variants(call: Call, keep: Sequence[str] = ()) -> Iterator[tuple[str, Call]]:
@@ -207,13 +213,16 @@ def _invoke(call: Call, compiled: Callable[..., Any]) -> Any:
         reason = " ".join(str(error).split())
         raise CheckFailed(
             f"{_name(call)}: must compile with fullgraph=True, got {type(error).__name__}: "
-            f"{reason[:2000]}"
+            f"{reason[:2000]}",
+            Fault.GRAPH,
         ) from error
 
 
 def _one_own_node(call: Call, frames: Frames) -> None:
     if len(frames.graphs) != 1:
-        raise CheckFailed(f"{_name(call)}: must be one graph, got {len(frames.graphs)}")
+        raise CheckFailed(
+            f"{_name(call)}: must be one graph, got {len(frames.graphs)}", Fault.GRAPH
+        )
     packet = call.overload._schema.name.replace("::", ".")
     own, other = [], []
     for node in frames.graphs[0].nodes:
@@ -226,7 +235,8 @@ def _one_own_node(call: Call, frames: Frames) -> None:
             other.append(target)
     if len(own) != 1 or other:
         raise CheckFailed(
-            f"{_name(call)}: the graph must hold one node, its own, got {own + other}"
+            f"{_name(call)}: the graph must hold one node, its own, got {own + other}",
+            Fault.NODES,
         )
 
 
@@ -238,23 +248,30 @@ def _opchecks(call: Call) -> tuple[str, ...]:
 
 
 def _is_bookkeeping(node: torch.fx.Node) -> bool:
-    """Taking a result out of a tuple, arithmetic on sizes, and what is asserted about them."""
+    """Taking a result out of a tuple, arithmetic on sizes, and what is asserted about them.
+
+    Under dynamic=True a float that a class holds is such a number too, read by an `item` node.
+    """
     if node.target is operator.getitem:
         return True
-    size = isinstance(node.meta.get("example_value"), int | torch.SymInt | torch.SymBool)
-    return size or str(node.target).startswith("aten._assert_scalar")
+    value = node.meta.get("example_value")
+    number = isinstance(value, int | torch.SymInt | torch.SymBool | torch.SymFloat)
+    return number or str(node.target).startswith("aten._assert_scalar")
 
 
 def _same_metadata(call: Call, wanted: Sequence[Any], got: Sequence[Any], whose: str) -> None:
+    fault = Fault.RESULT if whose == "the fake" else Fault.VALUES
     if len(wanted) != len(got):
         raise CheckFailed(
-            f"{_name(call)}: must return {len(wanted)} results as {whose} does, got {len(got)}"
+            f"{_name(call)}: must return {len(wanted)} results as {whose} does, got {len(got)}",
+            fault,
         )
     for at, (left, right) in enumerate(zip(wanted, got, strict=True)):
         if left is None or right is None:
             if left is not right:
                 raise CheckFailed(
-                    f"{_name(call)}: result {at} must be None exactly where {whose} has None"
+                    f"{_name(call)}: result {at} must be None exactly where {whose} has None",
+                    fault,
                 )
             continue
         for what, a, b in (
@@ -266,7 +283,8 @@ def _same_metadata(call: Call, wanted: Sequence[Any], got: Sequence[Any], whose:
             if a != b:
                 raise CheckFailed(
                     f"{_name(call)}: the {what} of result {at} must be {a} as {whose} has it,"
-                    f" got {b}"
+                    f" got {b}",
+                    fault,
                 )
 
 
@@ -291,7 +309,8 @@ def _fresh(call: Call, results: Sequence[torch.Tensor | None]) -> None:
         if memory in seen:
             raise CheckFailed(
                 f"{_name(call)}: result {at} must have memory of its own, it shares that of"
-                f" {seen[memory]}"
+                f" {seen[memory]}",
+                Fault.MEMORY,
             )
         seen[memory] = f"result {at}"
 

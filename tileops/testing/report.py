@@ -188,7 +188,8 @@ def _every(subject: Subject, step: Callable[[Call], Any]) -> None:
         try:
             step(call)
         except CheckFailed as error:
-            raise CheckFailed(str(error) if way == "contiguous" else f"{way}: {error}") from error
+            prefix = "" if way == "contiguous" else f"{way}: "
+            raise CheckFailed(f"{prefix}{error}", error.fault) from error
 
 
 def _dynamic(subject: Subject) -> None:

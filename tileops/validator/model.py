@@ -1,7 +1,8 @@
 """What a rule of the validator is, and what it is given.
 
 In: nothing. Out: `Rule`, `Subject`. A rule of phase STATIC reads the manifest alone; one of phase
-CODE also reads the code of an implemented entry, and is skipped for spec-only entries only.
+CODE also reads the code of an implemented entry, and is skipped for spec-only entries only. The
+checks of the compile boundary run elsewhere (compiled.py), in processes of their own.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ class Phase(Enum):
 
 @dataclass(slots=True)
 class Options:
-    """`nightly` asks every reference API to resolve."""
+    """`nightly` asks every reference API to resolve; `compile` asks for the compile checks, each
+    of which ends within `timeout` seconds."""
 
     nightly: bool = False
+    compile: bool = False
+    timeout: float = 300.0
 
 
 @dataclass(slots=True)

@@ -14,12 +14,14 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tileops.diagnostics.model import Diagnostic, Findings
+from tileops.diagnostics.model import Diagnostic, Findings, Severity
 from tileops.manifest.entry import Entry
 from tileops.manifest.load import Manifest, load_manifest
 from tileops.validator.code import register_operators
+from tileops.validator.compiled import CHECKS, check_compiled
 from tileops.validator.model import Options, Phase, Subject
 from tileops.validator.rules import RULES
+from tileops.validator.workers import Broken, Start, worker_of
 
 Progress = Callable[[int, int, str], None]
 
@@ -29,7 +31,8 @@ _CHUNK = 4
 
 @dataclass(slots=True)
 class Report:
-    """`unchecked` counts the code-dependent checks of implemented entries that were not made."""
+    """`unchecked` counts the code-dependent checks of implemented entries that were not made, those
+    of the compile boundary among them."""
 
     manifest: Manifest
     findings: Findings
@@ -114,29 +117,64 @@ def validate(
     options: Options | None = None,
     jobs: int = 1,
     progress: Progress = lambda done, total, op: None,
+    start: Start | None = None,
 ) -> Report:
-    """Runs the rules over the selected entries; `static` imports no operator code."""
-    start = time.perf_counter()
+    """Runs the rules over the selected entries; `static` imports no operator code.
+
+    `start` starts another worker than the folder's for the compile checks.
+    """
+    began = time.perf_counter()
     manifest = load_manifest(folder)
     chosen = [at for at, entry in enumerate(manifest.entries) if select(entry)]
     every = len(chosen) == len(manifest.entries)
     names = {manifest.entries[at].op for at in chosen}
+    settings = options or Options()
     findings = Findings()
     findings.items += [
         item for item in manifest.findings.items if every or not item.op or item.op in names
     ]
     report = Report(manifest, findings, entries=len(chosen), names=tuple(sorted(names)))
-    work = _Work(manifest, static, options or Options())
+    work = _Work(manifest, static, settings)
     run = _one_by_one(work, chosen) if jobs <= 1 else _shared_out(work, chosen, jobs)
+    sound: list[Entry] = []
     for done, checked in enumerate(run):
-        progress(done, len(chosen), manifest.entries[chosen[done]].op)
+        entry = manifest.entries[chosen[done]]
+        progress(done, len(chosen), entry.op)
         findings.items += checked.findings
         report.implemented += checked.implemented
         report.rows += checked.rows
         report.cases += checked.cases
         report.unchecked += checked.unchecked
-    report.seconds = time.perf_counter() - start
+        if checked.implemented and settings.compile and not _faulty(entry, checked, manifest):
+            sound.append(entry)
+    report.unchecked += len(CHECKS) * (report.implemented - len(sound))
+    _compile(report, sound, settings, start or worker_of(folder), jobs, progress)
+    report.seconds = time.perf_counter() - began
     return report
+
+
+def _faulty(entry: Entry, checked: Checked, manifest: Manifest) -> bool:
+    """Whether an entry has errors already, so that compiling it would say them once more."""
+    found = (*checked.findings, *(i for i in manifest.findings.items if i.op == entry.op))
+    return any(item.code.severity is Severity.ERROR for item in found)
+
+
+def _compile(
+    report: Report,
+    entries: list[Entry],
+    options: Options,
+    start: Start,
+    jobs: int,
+    progress: Progress,
+) -> None:
+    """The compile checks of entries without errors."""
+    run = check_compiled(entries, start, jobs=jobs, timeout=options.timeout)
+    try:
+        for done, (entry, found) in enumerate(run):
+            progress(done, len(entries), f"{entry.op}, compiled")
+            report.findings.items += found
+    except Broken as error:
+        raise RuleFailed(str(error)) from error
 
 
 def _one_by_one(work: _Work, chosen: list[int]) -> Iterator[Checked]:

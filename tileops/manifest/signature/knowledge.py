@@ -23,6 +23,7 @@ class Knowledge:
         discriminants: Discriminants,
         group: Group,
         bound: frozenset[str],
+        early: frozenset[str] = frozenset(),
     ) -> None:
         self.signature = signature
         self.discriminants = discriminants
@@ -30,6 +31,7 @@ class Knowledge:
         self.full = (1 << len(group.points)) - 1
         self.bound = dict.fromkeys(bound, self.full)
         self.early: set[str] = {
+            *early,
             *(param.name for param in signature.params),
             *(tensor.name for tensor in signature.construction),
         }

@@ -68,16 +68,20 @@ class _Planner:
             return None
         steps: list[Step] = [*self.param_steps(), *self.presence_steps(), *self.domain_steps()]
         bound: frozenset[str] = frozenset()
+        early: frozenset[str] = frozenset()
         rules: list[Step] = []
         core = groups[0]
         every: set[str] = set()
         for group in groups:
-            result = schedule(self.signature, self.discriminants, group, bound, self.findings)
+            result = schedule(
+                self.signature, self.discriminants, group, bound, self.findings, early
+            )
             steps += result.steps
             rules += result.rules
             every |= result.bound
             if group is core:
                 bound = result.bound
+                early = result.early
         if self.findings.errors > before:
             return None
         if not self.combos_hold(every):

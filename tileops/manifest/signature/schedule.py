@@ -35,12 +35,14 @@ from tileops.manifest.signature.unsolved import report_unsolved
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """`bound` are the names bound at every point; `waiting` the items that never became ready."""
+    """`bound` are the names bound at every point, `early` what construction knows; `waiting` the
+    items that never became ready."""
 
     steps: tuple[Step, ...]
     rules: tuple[Step, ...]
     bound: frozenset[str]
     waiting: tuple[Item, ...]
+    early: frozenset[str] = frozenset()
 
 
 def schedule(
@@ -49,9 +51,10 @@ def schedule(
     group: Group,
     bound: frozenset[str],
     findings: Findings | None,
+    early: frozenset[str] = frozenset(),
 ) -> Scheduled:
     """The steps of a group. Unsolved indices are reported to `findings`, if given."""
-    scheduler = _Scheduler(signature, discriminants, group, bound)
+    scheduler = _Scheduler(signature, discriminants, group, bound, early)
     return scheduler.run(findings)
 
 
@@ -71,8 +74,9 @@ class _Scheduler(Knowledge):
         discriminants: Discriminants,
         group: Group,
         bound: frozenset[str],
+        early: frozenset[str] = frozenset(),
     ) -> None:
-        super().__init__(signature, discriminants, group, bound)
+        super().__init__(signature, discriminants, group, bound, early)
         self.dims = frozenset(
             name
             for name, kind in signature.indices.items()
@@ -100,7 +104,9 @@ class _Scheduler(Knowledge):
         if findings is not None:
             report_unsolved(self, waiting, findings)
         complete = frozenset(name for name, mask in self.bound.items() if mask == self.full)
-        return Scheduled(tuple(self.steps), tuple(self.rules), complete, tuple(waiting))
+        return Scheduled(
+            tuple(self.steps), tuple(self.rules), complete, tuple(waiting), frozenset(self.early)
+        )
 
     def advance(self, item: Item) -> bool:
         """Makes what steps it can of an item; True when the item is finished."""

@@ -110,12 +110,19 @@ def _compare(
             )
 
 
+def _stands(have: Any, want: ADTValue) -> bool:
+    """Whether a Python object stands for an ADT value (table 5)."""
+    fields = {name: getattr(have, name, None) for name in want.fields}
+    values = {name: getattr(value, "value", value) for name, value in fields.items()}
+    return bool(getattr(have, "kind", None) == want.kind and values == want.fields)
+
+
 def _same(have: Any, want: Any) -> bool:
     """Whether a Python default is the manifest's: a dtype by its name, a list as a tuple."""
     if have is MISSING or want is MISSING:
         return have is want
     if isinstance(want, ADTValue):
-        return bool(have == want or have == {want.kind: dict(want.fields)})
+        return bool(have == want or have == {want.kind: dict(want.fields)} or _stands(have, want))
     if isinstance(want, list | tuple):
         return isinstance(have, list | tuple) and list(have) == list(want)
     if isinstance(want, str) and not isinstance(have, str):

@@ -1,0 +1,322 @@
+"""The compile boundary of an entry: every check that `tileops validate --compile` makes of it.
+
+In: the rows of an operator, or calls made by hand. Out: `Step`s in the order in which they must
+run, and what a step found. The first of them is a cold compile, so that in a fresh process the
+compiler is the first to see the operator; those that run compiled code on memory come last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from tileops.testing import compiled
+from tileops.testing.call import Call
+from tileops.testing.cases import Case, Row
+from tileops.testing.faults import CheckFailed, Fault
+from tileops.testing.report import sized_calls
+from tileops.testing.sizes import with_size
+
+__all__ = ["SMALL", "Step", "call_steps", "found_by", "run_steps", "steps"]
+
+#: Elements at which a compile on the CPU is about the compiler and not about the arithmetic.
+SMALL = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One check of one call: `case` names it, `row` is the label of the row that it is of.
+
+    It is left out where one of the checks that `after` names failed on the same case: what it
+    would find has been found, or running it would corrupt memory.
+    """
+
+    check: str
+    row: str
+    case: str
+    run: Callable[[], Any]
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a step found: the name of a diagnostic code, and one sentence."""
+
+    code: str
+    message: str
+
+
+def run_steps(found: Iterator[Step]) -> Iterator[tuple[Step, Found | None]]:
+    """Runs steps; twice the step, first before it runs with nothing, then with what it found."""
+    failed: set[tuple[str, str]] = set()
+    for step in found:
+        if any((step.case, check) in failed for check in step.after):
+            continue
+        yield step, None
+        fault = found_by(step)
+        if fault is not None:
+            failed.add((step.case, step.check))
+            yield step, fault
+
+
+def found_by(step: Step) -> Found | None:
+    """Runs one step. What is no fault of the operator is raised."""
+    try:
+        step.run()
+    except CheckFailed as error:
+        if error.fault is None:
+            raise
+        return Found(error.fault.value, _sentence(str(error)))
+    return None
+
+
+#: What torch adds to a message for readers of a terminal, and what it says before the message.
+_TAIL = re.compile(
+    r"(?: from user code:| Set TORCHDYNAMO_VERBOSE| Developer debug context:| Hint:| Explanation:"
+    r"| Caused by:|\. [A-Z(]|\.$).*",
+    flags=re.DOTALL,
+)
+_HEAD = "Consider annotating your code using torch._check*(). "
+
+
+def _sentence(text: str) -> str:
+    """One sentence, the same on every run: neither addresses nor what torch advises."""
+    line = " ".join(text.split()).replace(_HEAD, "")
+    line = _TAIL.sub("", re.sub(r"\b0x[0-9a-f]+", "0x...", line))
+    return line if len(line) <= 400 else line[:397] + "..."
+
+
+# --- the steps of an entry ------------------------------------------------------------------------
+
+
+def steps(found: Sequence[Row]) -> Iterator[Step]:
+    """Every check of an entry, given all of its rows."""
+    branches = _first(found, lambda row: (row.branch, tuple(row.case.present.items())))
+    for row in branches:
+        if _has_boundary(row):
+            yield _step("class", row, lambda row=row: _class_static(row))
+            yield _step("class-dynamic", row, lambda row=row: _class_dynamic(row), ("class",))
+    for row in found:
+        yield _step("static", row, lambda row=row: _static(row), ("class",))
+    for row in branches:
+        yield _step("dynamic", row, lambda row=row: _dynamic(row), ("class", "static"))
+    # Layouts and sizes do not depend on dtypes.
+    chosen = _first(found, lambda row: (row.overload, tuple(row.case.present.items())))
+    for row in chosen:
+        yield _real_step("real", row, _same_as_fake, ("class", "static"))
+    traced = ("class", "static", "dynamic", "real")
+    for row in branches:
+        if _has_boundary(row):
+            after = (*traced, "class-dynamic")
+            yield _step("class-unbacked", row, lambda row=row: _class_unbacked(row), after)
+        yield _step("unbacked", row, lambda row=row: _unbacked(row), traced)
+    sound = ("static", "real")
+    for row in branches:
+        small = row.shrunk(SMALL)
+        yield _step("inductor", row, lambda row=small: _inductor(_call(row)), sound)
+    for row in chosen:
+        yield _real_step("opcheck", row, compiled.check_opcheck, ("class", *sound, "inductor"))
+
+
+def call_steps(
+    name: str, call: Callable[[], Call], sizes: Callable[[], list[Call]], callee: Any = None
+) -> Iterator[Step]:
+    """The same checks of calls made by hand, through `callee` where there is one."""
+
+    def step(check: str, run: Callable[[], Any], *after: str) -> Step:
+        return Step(check, "", name, run, after)
+
+    yield step("static", lambda: _compiles(call(), callee))
+    yield step("dynamic", lambda: compiled.check_dynamic(sizes(), callee=callee), "static")
+    yield step("real", lambda: _every_way(call(), _same_as_fake), "static")
+    unknown = ("static", "dynamic", "real")
+    yield step("unbacked", lambda: _compiles_unbacked(call(), callee), *unknown)
+    sound = ("static", "real")
+    yield step("inductor", lambda: _inductor(call()), *sound)
+    yield step("opcheck", lambda: _every_way(call(), compiled.check_opcheck), *sound, "inductor")
+
+
+def _first(found: Sequence[Row], key: Callable[[Row], Any]) -> list[Row]:
+    first: dict[Any, Row] = {}
+    for row in found:
+        first.setdefault(key(row), row)
+    return list(first.values())
+
+
+def _step(check: str, row: Row, run: Callable[[], Any], after: tuple[str, ...] = ()) -> Step:
+    return Step(check, row.case.label, row.id, run, after)
+
+
+def _call(row: Row) -> Call:
+    return row.tensors("cpu").call
+
+
+# --- on fake CUDA tensors -------------------------------------------------------------------------
+
+
+def _static(row: Row) -> None:
+    case = row.tensors("cuda", "fake")
+    with case.within():
+        _declared(row, case, _compiles(case.call))
+
+
+def _compiles(call: Call, callee: Any = None) -> Any:
+    """A cold compile; where it fails for lack of a fake, that is what is said."""
+    try:
+        return compiled.check_static(call, callee=callee)
+    except CheckFailed as error:
+        if error.fault is Fault.GRAPH:
+            _has_fake(call)
+        raise
+
+
+def _has_fake(call: Call) -> None:
+    try:
+        compiled.fake_result(call)
+    except Exception as error:
+        raise CheckFailed(
+            f"{call.overload._schema.name}: must have a fake that takes the call, got"
+            f" {type(error).__name__}: {error}",
+            Fault.GRAPH,
+        ) from error
+
+
+def _declared(row: Row, case: Case, result: Any) -> None:
+    """The result of a trace is what the manifest says of the row."""
+    returned = next(o.returns for o in row.bound.header.overloads if o.name == row.overload)
+    specs = [case.instance.outputs[name] for name in returned]
+    results = [] if result is None else list(result) if isinstance(result, tuple) else [result]
+    for name, spec, item in zip(returned, specs, results, strict=True):
+        got = None if item is None else (tuple(item.shape), str(item.dtype).partition(".")[2])
+        if got != spec or (item is not None and item.device.type != "cuda"):
+            place = "" if item is None else f" on {item.device}"
+            raise CheckFailed(
+                f"{row.op}: the fake's {name} must be {spec} on cuda, got {got}{place}",
+                Fault.RESULT,
+            )
+
+
+def _fake_sizes(row: Row, stack: ExitStack) -> list[Call]:
+    """The row at four lengths on fake CUDA tensors of one mode, and that mode entered."""
+    mode = row.tensors("cuda", "fake").mode
+    assert mode is not None
+    stack.enter_context(mode)
+
+    def make(item: Row) -> Call:
+        call = item.tensors("cuda", "meta").call
+        return call.with_tensors(lambda _, t: torch.empty_like(t, device="cuda"))
+
+    return sized_calls(row, make)
+
+
+def _dynamic(row: Row, instance: Any = None) -> None:
+    """Four lengths in one frame; a row none of whose sizes may vary has nothing dynamic."""
+    with ExitStack() as stack:
+        calls = _fake_sizes(row, stack)
+        if instance is not None:
+            calls = [_of_class(row, call) for call in calls if not call.free]
+        if calls:
+            compiled.check_dynamic(calls, callee=instance)
+
+
+def _unbacked(row: Row, instance: Any = None) -> None:
+    """On real tensors: torch 2.13 takes the sizes of fake ones as known, whatever marks them."""
+    call = _call(row.shrunk(SMALL))
+    call = call if instance is None else _of_class(row, call)
+    _compiles_unbacked(call, instance)
+
+
+def _compiles_unbacked(call: Call, callee: Any = None) -> None:
+    """Where the call fails with known sizes too, that is what is said."""
+    try:
+        compiled.check_unbacked(call, callee=callee)
+    except CheckFailed as error:
+        if error.fault is Fault.UNBACKED:
+            _same_as_fake(call)
+        raise
+
+
+def _has_boundary(row: Row) -> bool:
+    """Whether the entry's class becomes a node: it takes tensors, and is no composite."""
+    header = row.bound.header
+    return row.bound.op_class is not None and header.takes_tensors and not header.composite
+
+
+def _instance(row: Row, case: Case) -> Any:
+    cls: Any = row.bound.op_class
+    return cls(**case.params)
+
+
+def _class_static(row: Row) -> None:
+    case = row.tensors("cuda", "fake")
+    instance = _instance(row, case)
+    with case.within():
+        _compiles(_of_class(row, case.call), instance)
+
+
+def _class_dynamic(row: Row) -> None:
+    _dynamic(row, _instance(row, row.tensors("cuda", "fake")))
+
+
+def _class_unbacked(row: Row) -> None:
+    _unbacked(row, _instance(row, row.shrunk(SMALL).tensors("cpu")))
+
+
+def _of_class(row: Row, call: Call) -> Call:
+    """The call without the tensors that the class took at construction."""
+    held = {tensor.name for tensor in row.bound.operator.signature.construction}
+    return replace(call, kwargs={k: v for k, v in call.kwargs.items() if k not in held})
+
+
+# --- on real CPU tensors --------------------------------------------------------------------------
+
+
+def _real_step(name: str, row: Row, check: Callable[[Call], Any], after: tuple[str, ...]) -> Step:
+    """The check in every layout, and at the sizes 0 and 1."""
+    keep = row.bound.header.contiguous
+    small = row.shrunk(SMALL)
+
+    def each() -> None:
+        _every_way(_call(small), check, keep)
+        for size in (0, 1):
+            for case in with_size(small.case, size):
+                _named(f"size {size}", _call(replace(small, case=case)), check)
+
+    return _step(name, row, each, after)
+
+
+def _every_way(call: Call, check: Callable[[Call], Any], keep: Sequence[str] = ()) -> None:
+    for way, variant in compiled.variants(call, keep):
+        _named("" if way == "contiguous" else way, variant, check)
+
+
+def _named(way: str, call: Call, check: Callable[[Call], Any]) -> None:
+    try:
+        check(call)
+    except CheckFailed as error:
+        raise CheckFailed(f"{way}: {error}" if way else str(error), error.fault) from error
+
+
+def _inductor(call: Call) -> None:
+    _same_as_fake(call.cloned())
+    compiled.check_inductor(call)
+
+
+def _same_as_fake(call: Call) -> None:
+    """`check_fake`; a real call that fails where its fake does not, differs from it too."""
+    _has_fake(call)
+    try:
+        compiled.check_fake(call.cloned())
+    except CheckFailed:
+        raise
+    except Exception as error:
+        raise CheckFailed(
+            f"{call.overload._schema.name}: the real call must succeed as the fake does, got"
+            f" {type(error).__name__}: {error}",
+            Fault.RESULT,
+        ) from error
