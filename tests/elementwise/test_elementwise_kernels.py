@@ -8,7 +8,13 @@ import pytest
 import torch
 
 from tests.devices import DEVICES, gpu
-from tileops.elementwise import AddFwdOp, GELUFwdOp, SiLUAndMulFwdOp, SinusoidalFwdOp
+from tileops.elementwise import (
+    AddFwdOp,
+    GELUAndMulFwdOp,
+    GELUFwdOp,
+    SiLUAndMulFwdOp,
+    SinusoidalFwdOp,
+)
 from tileops.runtime.launch import Call
 from tileops.testing.tolerance import assert_close, tolerance
 from tileops.testing.values import launcher_of, poisoned, serve, stride_variants
@@ -202,6 +208,20 @@ def test_silu_and_mul(device, dtype) -> None:
     check_silu_and_mul(x[:1].expand(4, 20))
     x[0, 0], x[1, 0], x[2, 0], x[3, 0] = math.nan, math.inf, -200.0, 200.0
     check_silu_and_mul(x)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_gelu_and_mul(device, dtype, approximate) -> None:
+    x = (torch.randn(6, 20, device=device) * 2).to(dtype)
+    for _how, view in stride_variants(x):
+        y = poisoned((6, 10), dtype, device)
+        serve(GELUAndMulFwdOp, [y], [view], {"approximate": approximate})
+        gate, up = view.double().chunk(2, dim=1)
+        torch.testing.assert_close(
+            y.double(), exact_gelu(gate, approximate) * up, rtol=tolerance(dtype)[0], atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("device", DEVICES)

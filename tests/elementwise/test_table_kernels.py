@@ -9,7 +9,7 @@ import torch
 
 import tileops.elementwise as family
 from tests.devices import DEVICES, gpu
-from tileops.elementwise.table import TABLE, UNARY
+from tileops.elementwise.table import ACTIVATIONS, TABLE, UNARY
 from tileops.testing.tolerance import assert_close
 from tileops.testing.values import launcher_of, poisoned, serve, stride_variants
 
@@ -22,13 +22,17 @@ SPECIAL = (
 #: The interpreter flushes these in bfloat16.
 DENORMAL = (1e-40, -1e-40, 1e-45)
 
-unary = pytest.mark.parametrize("row", UNARY, ids=lambda row: row.op)
+unary = pytest.mark.parametrize("row", UNARY + ACTIVATIONS, ids=lambda row: row.op)
 
 
 def dtypes_of(row) -> list[torch.dtype]:
     signature = getattr(family, row.op).bound().operator.signature
     found = [getattr(torch, name) for name in signature.indices["T"].names]
     return [d for d in found if not d.is_complex and d.itemsize > (1 if d.is_floating_point else 0)]
+
+
+def defaults_of(op) -> dict[str, object]:
+    return {p.name: p.default for p in op.bound().operator.signature.params}
 
 
 def values(dtype, count: int = 200) -> torch.Tensor:
@@ -45,13 +49,18 @@ def values(dtype, count: int = 200) -> torch.Tensor:
 
 
 def check(row, inputs, params=None) -> str:
-    """The kernel's results are the reference's in float64, rounded; zeros have its signs."""
-    op, params = getattr(family, row.op), dict(params or {})
+    """The kernel's results are the reference's in float64, rounded; zeros have its signs.
+
+    Where the reference in the tensors' own dtype is not finite, that is the expectation.
+    """
+    op = getattr(family, row.op)
+    params = defaults_of(op) | dict(params or {})
     torchs = op.reference(*(x.cpu() for x in inputs), **params)
     wanted = torchs
     if torchs.is_floating_point() and inputs[-1].is_floating_point():
         wide = (x.cpu().double() if x.is_floating_point() else x.cpu() for x in inputs)
         wanted = op.reference(*wide, **params)
+        wanted = torch.where(torchs.isfinite(), wanted, torchs.double())
     got = poisoned(wanted.shape, torchs.dtype, inputs[0].device)
     served = serve(op, [got], list(inputs), params)
     assert_close(got.cpu(), wanted, torchs.dtype)
@@ -65,7 +74,41 @@ def check(row, inputs, params=None) -> str:
 @unary
 def test_every_dtype(device, row) -> None:
     for dtype in dtypes_of(row):
-        assert check(row, [values(dtype).to(device)]) == "flat"
+        params = {}
+        if row.op == "HardtanhFwdOp" and dtype == torch.uint8:
+            params = {"min_val": 2.0, "max_val": 50.0}  # torch's own refusal: negative bounds
+        assert check(row, [values(dtype).to(device)], params) == "flat"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    ("op", "params"),
+    [
+        ("ELUFwdOp", {"alpha": 0.3}),
+        ("LeakyReLUFwdOp", {"negative_slope": -1.7}),
+        ("HardtanhFwdOp", {"min_val": -0.1, "max_val": 2.7}),
+        ("SoftplusFwdOp", {"beta": 0.7, "threshold": 5.0}),
+        ("SoftplusFwdOp", {"beta": 3.0, "threshold": 60.0}),
+    ],
+)
+def test_parameters(device, op, params) -> None:
+    (row,) = (row for row in ACTIVATIONS if row.op == op)
+    for dtype in FLOATS:
+        check(row, [values(dtype).to(device)], params)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "row", [row for row in ACTIVATIONS if row.op != "SoftplusFwdOp"], ids=lambda row: row.op
+)
+def test_in_place(device, row) -> None:
+    """A kernel that writes the tensor that it reads, as the runtime has it do."""
+    op = getattr(family, row.op)
+    x = torch.randn(300, device=device)
+    params = defaults_of(op) | {"inplace": True}
+    wanted = op.reference(x.double(), **params)
+    serve(op, [x], [x], params)
+    assert_close(x, wanted, torch.float32)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -100,7 +143,7 @@ def test_what_is_left_to_the_reference(row) -> None:
         x = torch.empty(3, dtype=dtype, device="meta")
         inputs = [x for _ in op.bound().operator.signature.inputs]
         for launcher in op.kernel_types:
-            reason = launcher_of(op, launcher)(None, x, *inputs)
+            reason = launcher_of(op, launcher)(None, x, *inputs, **defaults_of(op))
             assert reason == f"{dtype} is left to the reference"
 
 

@@ -9,7 +9,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import tileops.elementwise as family
-from tileops.elementwise.table import TABLE
+from tileops.elementwise.table import ACTIVATIONS, TABLE
 from tileops.runtime.errors import CallError
 
 SAMPLES = 4
@@ -108,3 +108,18 @@ def test_classes_are_as_if_written(row):
     op = getattr(family, row.op)
     assert op.__name__ in family.__all__ and op.__module__ == "tileops.elementwise"
     assert all(len(line) <= 92 for line in op.__doc__.splitlines())
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in ACTIVATIONS if row.op != "SoftplusFwdOp"], ids=lambda row: row.op
+)
+def test_in_place_writes_and_returns_the_input(row):
+    op = getattr(family, row.op)
+    for x in (torch.randn(4, 6), torch.randn(6, 4).t()):
+        wanted, version = row.function(x), x._version
+        assert op()(x) is not x and x._version == version
+        assert op(inplace=True)(x) is x and x._version > version
+        torch.testing.assert_close(x, wanted, rtol=0, atol=0)
+    leaf = torch.randn(3, requires_grad=True)
+    with pytest.raises(CallError, match="must not require grad"):
+        op(inplace=True)(leaf)

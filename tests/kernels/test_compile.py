@@ -14,7 +14,13 @@ import pytest
 import torch
 
 from tests.devices import compiles
-from tileops.elementwise import AddFwdOp, GELUFwdOp, SiLUAndMulFwdOp, SinusoidalFwdOp
+from tileops.elementwise import (
+    AddFwdOp,
+    GELUAndMulFwdOp,
+    GELUFwdOp,
+    SiLUAndMulFwdOp,
+    SinusoidalFwdOp,
+)
 from tileops.norm import FusedAddRMSNormFwdOp, LayerNormFwdOp, RMSNormFwdOp
 from tileops.reduction import SoftmaxFwdOp
 from tileops.rope import RoPEFwdOp
@@ -111,6 +117,7 @@ def elementwise() -> Iterator[Case]:
             yield Case(name, GELUFwdOp, "tile", [meta(8192, 2048, dtype=dtype)], [x.t()], params)
         y = meta(2048, 4096, dtype=dtype)
         yield Case(f"{dtype}", SiLUAndMulFwdOp, "tile", [y], [x])
+        yield Case(f"{dtype}", GELUAndMulFwdOp, "tile", [y], [x], {"approximate": "none"})
     integers = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
     for dtype in (*integers, F16, BF16, F32, F64):
         x = meta(2048, 8192, dtype=dtype)

@@ -8,7 +8,7 @@ from tileops.runtime.op import Kernel, Op
 _TABLE = dict(table.classes(__name__, table.TABLE))
 globals().update(_TABLE)
 
-__all__ = ["AddFwdOp", "GELUFwdOp", "SiLUAndMulFwdOp", "SinusoidalFwdOp"]
+__all__ = ["AddFwdOp", "GELUAndMulFwdOp", "GELUFwdOp", "SiLUAndMulFwdOp", "SinusoidalFwdOp"]
 __all__ += sorted(_TABLE)
 
 
@@ -75,6 +75,24 @@ class SiLUAndMulFwdOp(Op):
 
     reference = staticmethod(reference.silu_and_mul)
     kernel_types = {"tile": Kernel("tileops.elementwise.gated:launch_silu_and_mul")}
+
+
+class GELUAndMulFwdOp(Op):
+    """gelu(first half) * second half, along the last axis.
+
+    Shapes:
+        input: [M, 2 * N]
+        output: [M, N], of input's dtype
+
+    Computed in float32 and rounded once.
+
+    Errors: CallError when the last axis is odd, or `approximate` neither "none" nor "tanh".
+
+    Reference: vllm.model_executor.layers.activation.GeluAndMul
+    """
+
+    reference = staticmethod(reference.gelu_and_mul)
+    kernel_types = {"tile": Kernel("tileops.elementwise.gated:launch_gelu_and_mul")}
 
 
 class SinusoidalFwdOp(Op):

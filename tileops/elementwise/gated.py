@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
 
+from tileops.elementwise.unary import FUNCTIONS, gelu_name
 from tileops.runtime.launch import Call
 from tileops.tiling.config import ceil_div, tile_config
 from tileops.tiling.device import accumulator, widen
 from tileops.tiling.strides import is_wide
 
-__all__ = ["launch_silu_and_mul"]
+__all__ = ["launch_gelu_and_mul", "launch_silu_and_mul"]
 
 
 @triton.jit
-def silu_and_mul_kernel(
+def _silu(x, p, q):
+    return x / (1.0 + tl.exp(-x))
+
+
+@triton.jit
+def gated_kernel(
     out_ptr,
     x_ptr,
     column_blocks,
@@ -23,6 +31,7 @@ def silu_and_mul_kernel(
     length,
     x_row,
     x_inner,
+    FUNCTION: tl.constexpr,
     WIDE: tl.constexpr,
     BLOCK_ROWS: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -35,19 +44,31 @@ def silu_and_mul_kernel(
     x_ptr += row * x_row
     gate = accumulator(tl.load(x_ptr + cols * x_inner, mask=mask))
     up = accumulator(tl.load(x_ptr + (cols + length) * x_inner, mask=mask))
-    y = gate / (1.0 + tl.exp(-gate)) * up
+    y = FUNCTION(gate, 0, 0) * up
     tl.store(out_ptr + row * length + cols, y.to(out_ptr.dtype.element_ty), mask=mask)
 
 
 def launch_silu_and_mul(call: Call, output: torch.Tensor, input: torch.Tensor) -> str | None:
     """silu(gate) * up."""
+    return _launch(call, output, input, _silu)
+
+
+def launch_gelu_and_mul(
+    call: Call, output: torch.Tensor, input: torch.Tensor, *, approximate: str = "none"
+) -> str | None:
+    """gelu(gate) * up."""
+    return _launch(call, output, input, FUNCTIONS[gelu_name(input, approximate)].device)
+
+
+def _launch(call: Call, output: torch.Tensor, input: torch.Tensor, function: Any) -> str | None:
     rows, length = output.shape
     config = tile_config(rows, length, crossed=input.stride(1) > 1)
     column_blocks = ceil_div(length, config.block)
     call.launch(
-        silu_and_mul_kernel,
+        gated_kernel,
         (ceil_div(rows, config.rows) * column_blocks,),
         *(output, input, column_blocks, rows, length, input.stride(0), input.stride(1)),
+        FUNCTION=function,
         WIDE=is_wide(input.shape, [input.stride()]),
         BLOCK_ROWS=config.rows,
         BLOCK_N=config.block,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-__all__ = ["add", "gelu", "round_decimals", "silu_and_mul", "sinusoidal"]
+__all__ = ["add", "gelu", "gelu_and_mul", "round_decimals", "silu_and_mul", "sinusoidal"]
 
 
 def gelu(input: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
@@ -17,6 +17,13 @@ def gelu(input: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
 def add(input: torch.Tensor, other: torch.Tensor, *, alpha: int | float = 1) -> torch.Tensor:
     """input + alpha * other."""
     return torch.add(input, other, alpha=alpha).contiguous()
+
+
+def gelu_and_mul(input: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
+    """gelu(gate) * up for [gate, up] side by side on the last axis."""
+    wide = input if input.dtype == torch.float64 else input.float()
+    gate, up = wide.chunk(2, dim=-1)
+    return (F.gelu(gate, approximate=approximate) * up).to(input.dtype).contiguous()
 
 
 def silu_and_mul(input: torch.Tensor) -> torch.Tensor:

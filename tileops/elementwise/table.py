@@ -6,16 +6,17 @@ In: a line per operator. Out: its class, with docstring, reference and kernels.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import fill
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 
 from tileops.elementwise import reference
 from tileops.runtime.op import Kernel, Op
 
-__all__ = ["TABLE", "UNARY", "Pointwise", "classes"]
+__all__ = ["ACTIVATIONS", "TABLE", "UNARY", "Pointwise", "classes"]
 
 _FLOATS = "Half precision is computed in float32 and rounded once, float64 in float64."
 _PROMOTED = f"Integers and booleans are computed in, and give, float32. {_FLOATS}"
@@ -138,4 +139,45 @@ UNARY = (
     _unary("isfinite", "Whether an element is neither NaN nor infinite.", "bool", _TEST),
 )
 
-TABLE = UNARY
+
+def _activation(
+    op: str, name: str, summary: str, notes: str = "", inplace: bool = True
+) -> Pointwise:
+    """An activation named as in torch.nn.functional."""
+    written = "With `inplace` the input is written and is the result."
+    return Pointwise(
+        f"{op}FwdOp",
+        getattr(F, name),
+        f"torch.nn.functional.{name}",
+        name,
+        summary,
+        notes=" ".join([notes or _FLOATS] + [written] * inplace),
+    )
+
+
+_NAN = "NaN stays NaN."
+
+ACTIVATIONS = (
+    _activation("ReLU", "relu", "The element, or 0 where it is negative.", f"Exact. {_NAN}"),
+    _activation("SiLU", "silu", "x / (1 + exp(-x))."),
+    _activation("Hardswish", "hardswish", "x * min(max(x + 3, 0), 6) / 6."),
+    _activation("Hardsigmoid", "hardsigmoid", "min(max(x + 3, 0), 6) / 6."),
+    _activation("Mish", "mish", "x * tanh(log(1 + exp(x)))."),
+    _activation("SELU", "selu", "1.0507 * (x, or 1.6733 * (exp(x) - 1) where x is negative)."),
+    _activation("ELU", "elu", "x, or alpha * (exp(x) - 1) where x is negative."),
+    _activation("LeakyReLU", "leaky_relu", "x, or negative_slope * x where x is negative."),
+    replace(
+        _activation(
+            "Hardtanh", "hardtanh", "x, held between min_val and max_val.", f"Exact. {_NAN}"
+        ),
+        errors="CallError when min_val is above max_val, or a bound is none of input's dtype.",
+    ),
+    _activation(
+        "Softplus",
+        "softplus",
+        "log(1 + exp(beta * x)) / beta, or x where beta * x is above threshold.",
+        inplace=False,
+    ),
+)
+
+TABLE = (*UNARY, *ACTIVATIONS)

@@ -13,6 +13,7 @@ import torch
 import triton
 import triton.language as tl
 
+from tileops.elementwise import activation_functions as activations
 from tileops.elementwise import unary_functions as functions
 from tileops.elementwise.scalars import declines, scalar_argument
 from tileops.runtime.launch import Call
@@ -20,7 +21,14 @@ from tileops.tiling.config import ceil_div, flat_config, tile_config
 from tileops.tiling.device import accumulator, row_offset, widen
 from tileops.tiling.strides import collapse, is_wide, rows_of
 
-__all__ = ["FUNCTIONS", "launch_flat", "launch_gelu_flat", "launch_gelu_tile", "launch_tile"]
+__all__ = [
+    "FUNCTIONS",
+    "gelu_name",
+    "launch_flat",
+    "launch_gelu_flat",
+    "launch_gelu_tile",
+    "launch_tile",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,16 @@ FUNCTIONS = {
     "gelu_none": Unary(functions.gelu_none),
     "gelu_none_half": Unary(functions.gelu_none_half),
     "gelu_tanh": Unary(functions.gelu_tanh),
+    "relu": Unary(activations.relu),
+    "silu": Unary(activations.silu),
+    "hardswish": Unary(activations.hardswish),
+    "hardsigmoid": Unary(activations.hardsigmoid),
+    "mish": Unary(activations.mish),
+    "selu": Unary(activations.selu),
+    "elu": Unary(activations.elu, scalars=("alpha",)),
+    "leaky_relu": Unary(activations.leaky_relu, scalars=("negative_slope",)),
+    "hardtanh": Unary(activations.hardtanh, scalars=("min_val", "max_val")),
+    "softplus": Unary(activations.softplus, scalars=("beta", "threshold")),
 }
 
 
@@ -210,16 +228,17 @@ def launch_gelu_flat(
     call: Call, output: torch.Tensor, input: torch.Tensor, *, approximate: str = "none"
 ) -> str | None:
     """GELU of a dense tensor."""
-    return launch_flat(call, output, input, function=_gelu(input, approximate))
+    return launch_flat(call, output, input, function=gelu_name(input, approximate))
 
 
 def launch_gelu_tile(
     call: Call, output: torch.Tensor, input: torch.Tensor, *, approximate: str = "none"
 ) -> str | None:
     """GELU of a tensor of any strides."""
-    return launch_tile(call, output, input, function=_gelu(input, approximate))
+    return launch_tile(call, output, input, function=gelu_name(input, approximate))
 
 
-def _gelu(x: torch.Tensor, approximate: str) -> str:
+def gelu_name(x: torch.Tensor, approximate: str) -> str:
+    """The device function of GELU for tensors like x."""
     narrow = approximate == "none" and x.element_size() == 2
     return "gelu_none_half" if narrow else f"gelu_{approximate}"
