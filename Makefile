@@ -62,6 +62,7 @@ gpu-test: $(READY)
 check: $(READY)
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m mypy
+	$(PYTHON) -m tests.rules
 
 accept: $(READY)
 	EXPECTTEST_ACCEPT=1 TILEOPS_ACCEPT=1 $(PYTHON) -m pytest -q -m "golden" $(TESTS)

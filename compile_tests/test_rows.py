@@ -2,7 +2,8 @@
 
 On fake CUDA tensors all rows at full size, which takes no GPU: static, dynamic over four sizes,
 unbacked, in the operator's and the class's spelling. On real CPU tensors one shrunk row per dtype
-case and effect branch under Inductor, every row in `make test-all`.
+case and effect branch under Inductor (per sort of dtypes for the entries of the elementwise table),
+every row in `make test-all`.
 """
 
 from __future__ import annotations

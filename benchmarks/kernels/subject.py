@@ -58,8 +58,7 @@ class Subject:
     def launchers(self) -> Iterator[tuple[str, Callable[..., str | None]]]:
         """The kernels of the class in the order in which they are tried."""
         for name, kernel in self.row.bound.implementation().kernel_types.items():  # type: ignore[attr-defined]
-            module, _, function = kernel.path.partition(":")
-            yield name, getattr(importlib.import_module(module), function)
+            yield name, kernel.load()
 
     def launch(self, launcher: Callable[..., str | None]) -> Callable[[], str | None]:
         """A launcher on outputs of its own, which start out wrong in every element."""

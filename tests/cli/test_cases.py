@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_layering import BLOCK, run
 from tileops.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -80,6 +81,7 @@ def test_table(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "x float16[5], w float16[5]" in rows[2] and rows[2].endswith("5      80")
 
 
+@pytest.mark.rule("ROO-4")
 def test_a_function_that_can_be_imported_prices_the_cases_of_an_implemented_entry(
     spec: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +131,41 @@ def test_bad_rows_are_named_and_the_others_listed(
     captured = capsys.readouterr()
     assert [json.loads(line)["case"] for line in captured.out.splitlines()] == ["two-float16"]
     assert "TO501" in captured.err and "'nope' must be" in captured.err
+
+
+KEYS = ["op", "case", "params", "inputs", "outputs", "flops", "bytes"]
+
+
+def without_torch(folder: Path) -> tuple[int, list[dict[str, object]], str]:
+    script = f"{BLOCK}\nimport tileops_cli\nsys.exit(tileops_cli.main())\n"
+    done = run(script, "cases", "--spec", str(folder), "--format", "json")
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def test_a_folder_whose_code_is_not_installed_without_torch(spec: Path) -> None:
+    status, found, errors = without_torch(spec)
+    assert (status, errors) == (0, "")
+    assert [list(item) for item in found] == [KEYS] * 6
+    assert [item["op"] for item in found] == ["BFwdOp"] * 3 + ["AFwdOp"] * 3
+    assert [item["flops"] for item in found] == [4, 4, 5, None, None, None]
+
+
+@pytest.mark.rule("ENT-5", "ENT-7")
+def test_broken_entries_and_files_hide_no_others(spec: Path) -> None:
+    good = (spec / "one.yaml").read_text()
+    twice = ENTRY.format(op="CFwdOp", family="one", status="spec-only", size=5, roofline="{flops: M}")
+    unsolved = ENTRY.replace("[M]", "[M * M]").format(
+        op="DFwdOp", family="one", status="spec-only", size=5, roofline="{flops: M}"
+    )
+    (spec / "one.yaml").write_text(f"{twice}EFwdOp: 3\n{good}{unsolved}")
+    (spec / "one_more.yaml").write_text(twice)
+    (spec / "three.yaml").write_text("AFwdOp: [\n")
+    (spec / "four.yaml").write_bytes(b"\xff\xfe\x00")
+    status, found, errors = without_torch(spec)
+    assert status == 1
+    assert [item["op"] for item in found] == ["BFwdOp"] * 3 + ["AFwdOp"] * 3
+    for code in ("TO101", "TO108", "TO122", "TO127", "TO301"):
+        assert f"error[{code}]" in errors
 
 
 def test_the_shipped_manifest_without_torch() -> None:

@@ -39,6 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return spec
 
 
+@pytest.mark.rule("ENT-7")
 def test_a_broken_signature_is_skipped_with_its_place(folder: Path) -> None:
     for _ in ("built", "cached"):
         catalog = load_catalog(folder)

@@ -12,6 +12,7 @@ from tests.manifest.textcases import SPEC
 from tileops.codegen.generate import generate
 from tileops.codegen.model import Operator
 from tileops.diagnostics.model import Findings
+from tileops.elementwise.table import TABLE
 from tileops.manifest.load import Manifest, load_manifest
 from tileops.manifest.signature.check import check_entry
 from tileops.manifest.signature.plan import build_plan
@@ -24,12 +25,18 @@ def manifest() -> Manifest:
     return load_manifest(SPEC)
 
 
+#: Of the elementwise table, whose entries differ in little but their names.
+SAMPLED = {"ExpFwdOp", "RoundFwdOp", "ReLUFwdOp", "HardtanhFwdOp", "SubFwdOp", "WhereFwdOp"}
+
+
 def implemented() -> list[str]:
-    entries = manifest().entries
+    left_out = {row.op for row in TABLE} - SAMPLED
     return [
         entry.op
-        for entry in entries
-        if entry.status is not None and entry.status.text == "implemented"
+        for entry in manifest().entries
+        if entry.status is not None
+        and entry.status.text == "implemented"
+        and entry.op not in left_out
     ]
 
 

@@ -32,6 +32,7 @@ CALLS = 6
 )
 @given(data=st.data(), text=signatures())
 @pytest.mark.rule("CAL-1")
+@pytest.mark.rule("CAL-6", "PRM-6")
 def test_interpreter_and_generated_code_agree(data: st.DataObject, text: str) -> None:
     checked = check_signature(text)
     assume(checked.signature is not None and checked.plan is not None)

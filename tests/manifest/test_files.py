@@ -40,6 +40,7 @@ def test_family_files_are_sorted_and_exclude_the_types(folder: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["Norm.yaml", "norm.yml", "a-b.yaml", "_a.yaml", "a__b.yaml", "1.yaml"]
 )
+@pytest.mark.rule("ENT-6")
 def test_file_names_that_give_no_family(folder: Path, name: str) -> None:
     (folder / name).write_text("a: 1\n")
     findings = Findings()
@@ -57,6 +58,7 @@ def test_a_folder_that_cannot_be_read(tmp_path: Path) -> None:
     ("family", "admitted"),
     [("a_b", True), ("a", True), ("a_b_c", False), ("a_", False), ("b", False), ("", False)],
 )
+@pytest.mark.rule("ENT-6")
 def test_a_file_admits_its_family(family: str, admitted: bool) -> None:
     assert ManifestFile("a_b", Path("a_b.yaml")).admits(family) is admitted
 

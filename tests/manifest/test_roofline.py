@@ -108,6 +108,7 @@ LEGAL = [
 
 
 @pytest.mark.parametrize(("roofline", "flops"), LEGAL)
+@pytest.mark.rule("ROO-2")
 def test_flops(roofline: str, flops: list[int]) -> None:
     findings, found = instances(ENTRY.format(roofline=roofline))
     assert not findings, [item.message for item in findings]
@@ -135,6 +136,7 @@ ILLEGAL = [
 
 
 @pytest.mark.parametrize(("roofline", "code", "part"), ILLEGAL)
+@pytest.mark.rule("ROO-2")
 def test_illegal_formulas(roofline: str, code: str, part: str) -> None:
     findings, _ = instances(ENTRY.format(roofline=roofline))
     (finding,) = findings
@@ -143,12 +145,14 @@ def test_illegal_formulas(roofline: str, code: str, part: str) -> None:
     assert finding.op == "CostFwdOp" and finding.field.startswith("roofline")
 
 
+@pytest.mark.rule("ROO-3")
 def test_bytes_follow_from_the_tensors_present() -> None:
     _, (plain, full) = instances(ENTRY.format(roofline='{flops: "1"}'))
     assert cost(plain) == (1, 24 + 12 + 24)
     assert cost(full) == (1, 48 + 16 + 16 + 12 + 96 + 12)
 
 
+@pytest.mark.rule("ROO-3")
 def test_bytes_follow_from_the_effects() -> None:
     """acc is read and written, res only written; y is a tensor of its own unless x is written."""
     findings, (fresh, inplace) = instances(EFFECTS)
@@ -157,6 +161,7 @@ def test_bytes_follow_from_the_effects() -> None:
     assert cost(inplace) == (10, 80 + 80 + 40 + 0 + 20)
 
 
+@pytest.mark.rule("ROO-4")
 def test_a_function_receives_the_checked_call() -> None:
     _, (plain, full) = instances(ENTRY.format(roofline="{func: somewhere.price}"))
     seen: list[PricedCall] = []
@@ -175,12 +180,14 @@ def test_a_function_receives_the_checked_call() -> None:
 
 
 @pytest.mark.parametrize("result", [None, 3, (1,), (1, 2.0), (True, 1)])
+@pytest.mark.rule("ROO-4")
 def test_a_function_must_return_two_integers(result: object) -> None:
     _, (plain, _) = instances(ENTRY.format(roofline="{func: somewhere.price}"))
     with pytest.raises(RooflineError, match="must return two integers"):
         cost(plain, lambda path: lambda call: result)
 
 
+@pytest.mark.rule("ROO-5")
 def test_what_fails_in_a_call_is_one_sentence() -> None:
     _, (plain, _) = instances(ENTRY.format(roofline='{flops: "ceil_div(M, K - 4)"}'))
     with pytest.raises(RooflineError, match=r"flops ceil_div\(M, K - 4\): the divisor"):

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rules import title_rules
 from tileops.diagnostics.model import Diagnostic, Findings
 from tileops.manifest.adt import ADT
 from tileops.manifest.decode import decode_entry
@@ -81,12 +82,11 @@ def read_cases(path: Path) -> list[Case]:
     cases = []
     for part in re.split(r"^# == ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         head, _, body = part.partition("\n")
-        title, _, rules = head.partition("(")
-        cases.append(_case(title.strip(), rules.rstrip(") "), body))
+        cases.append(_case(head.partition("(")[0].strip(), tuple(title_rules(head)), body))
     return cases
 
 
-def _case(title: str, rules: str, body: str) -> Case:
+def _case(title: str, rules: tuple[str, ...], body: str) -> Case:
     lines = [line for line in body.rstrip("\n").split("\n")]
     calls = tuple(_call(line[2:].strip()) for line in lines if line.startswith("#>"))
     body = "\n".join(line for line in lines if not line.startswith("#>")).rstrip("\n")
@@ -95,7 +95,7 @@ def _case(title: str, rules: str, body: str) -> Case:
     for number, line in enumerate(text.split("\n"), start=1):
         for mark in re.findall(r"#! (TO\d+)([^#]*)", line):
             expected.append((number, mark[0], mark[1].strip()))
-    return Case(title, tuple(re.findall(r"[A-Z]+-\d+", rules)), text, tuple(expected), calls)
+    return Case(title, rules, text, tuple(expected), calls)
 
 
 def as_file(signature: str) -> str:

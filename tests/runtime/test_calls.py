@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.runtime import sample_operators as sample
+from tileops.norm import RMSNormFwdOp
 from tileops.runtime.dispatch import record_implementations
 from tileops.runtime.errors import CallError
 from tileops.runtime.op import Op
@@ -39,10 +40,9 @@ def test_any_strides_are_taken_and_results_are_contiguous():
     torch.testing.assert_close(ops.add_fwd(conjugate, conjugate), conjugate + conjugate)
 
 
-def test_operator_without_tensors_is_placed_by_its_device():
+@pytest.mark.rule("CAL-4")
+def test_operator_without_tensors_defaults_to_the_cpu():
     y = ops.sinusoidal_fwd(seq_len=3, d_model=4)
-    assert y.device.type == ("cuda" if torch.cuda.is_available() else "cpu")
-    y = ops.sinusoidal_fwd(seq_len=3, d_model=4, device=torch.device("cpu"))
     assert y.device.type == "cpu" and y.dtype is torch.float32
     assert ops.sinusoidal_fwd(seq_len=3, d_model=4, out_dtype=torch.float16).dtype is torch.float16
 
@@ -70,6 +70,7 @@ def test_fake_gives_the_declared_metadata(device):
         assert ops.mean_saving_fwd(x)[1] is None
 
 
+@pytest.mark.rule("CAL-5")
 def test_empty_calls_run_nothing():
     with record_implementations() as served:
         assert ops.rms_norm_fwd(torch.empty(0, 8), normalized_shape=[8]).shape == (0, 8)
@@ -143,6 +144,7 @@ def test_who_served_is_recorded(monkeypatch):
     assert served[1].declined == (("never", "x is not to its taste"),)
 
 
+@pytest.mark.rule("CAL-7")
 def test_errors_are_the_same_sentence_in_eager_and_fake():
     text = r"^rms_norm_fwd: weight axis 0 must be normalized_shape\[0\] = 8, got 7$"
     with pytest.raises(CallError, match=text):
@@ -151,6 +153,7 @@ def test_errors_are_the_same_sentence_in_eager_and_fake():
         ops.rms_norm_fwd(torch.randn(3, 8), torch.randn(7), normalized_shape=[8])
 
 
+@pytest.mark.rule("ENT-8")
 def test_spec_only_says_so():
     with FakeTensorMode():
         assert ops.planned_fwd(torch.randn(3)).shape == (3,)
@@ -175,6 +178,7 @@ def build(reference, namespace):
     return getattr(torch.ops, namespace).add_fwd
 
 
+@pytest.mark.rule("CAL-8")
 def test_a_reference_that_breaks_the_declaration_is_named():
     wrong = build(lambda input, other, *, alpha: (input + other).double(), "tileops_wrong_dtype")
     with pytest.raises(ImplementationError, match=r"must give torch\.float32"):
@@ -192,3 +196,21 @@ def test_an_input_is_never_returned(mode):
         x = torch.randn(3)
         for op in (same, view):
             assert op(x, x).data_ptr() != x.data_ptr()
+
+
+@pytest.mark.rule("PRE-2")
+def test_none_equals_omission():
+    x = torch.randn(3, 8)
+    wanted = F.rms_norm(x, (8,))
+    for call in (
+        lambda x: ops.rms_norm_fwd(x, normalized_shape=[8]),
+        lambda x: ops.rms_norm_fwd(x, None, normalized_shape=[8], eps=None),
+        lambda x: ops.rms_norm_fwd(x, weight=None, normalized_shape=[8], target=None),
+    ):
+        torch.testing.assert_close(call(x), wanted)
+        compiled = torch.compile(call, backend="aot_eager", fullgraph=True)
+        torch.testing.assert_close(compiled(x), wanted)
+    assert RMSNormFwdOp((8,)) == RMSNormFwdOp((8,), eps=None)
+    op = RMSNormFwdOp((8,))
+    for arguments, keywords in (((), {}), ((None,), {}), ((), {"weight": None})):
+        torch.testing.assert_close(op(x, *arguments, **keywords), wanted)

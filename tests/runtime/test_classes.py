@@ -152,6 +152,7 @@ def test_out_is_handed_back():
     assert torch.equal(sample.CLASSES["RunningFwdOp"]()(x[None], running), x[None])
 
 
+@pytest.mark.rule("CLS-4")
 def test_compile_op_names():
     assert RMSNormFwdOp.compile_op_names == (f"{sample.NAMESPACE}::rms_norm_fwd",)
     assert sample.CLASSES["SinusoidalFwdOp"].compile_op_names == ()
@@ -176,6 +177,7 @@ def test_a_subclass_and_hand_written_methods():
     assert list(inspect.signature(Fixed).parameters) == []
 
 
+@pytest.mark.rule("ROO-5")
 def test_roofline_needs_a_call():
     op = RMSNormFwdOp((8,))
     with pytest.raises(CallError, match="needs a completed eager call"):

@@ -48,6 +48,7 @@ def ends(*values):
     return torch.tensor(values, dtype=torch.int32)
 
 
+@pytest.mark.rule("PRD-5")
 def test_good_contents_pass_and_unchecked_calls_read_nothing():
     good = ends(0, 1, 4)
     assert OP(validate_inputs=True)(x, good).tolist() == [0, 6]
@@ -58,6 +59,7 @@ def test_good_contents_pass_and_unchecked_calls_read_nothing():
 @pytest.mark.parametrize(
     ("values", "text"), [((0, 1, 3), r"prefix_offsets\(T\)"), ((1, 1, 4), "prefix_offsets")]
 )
+@pytest.mark.rule("PRD-5")
 def test_broken_contents_name_the_requirement(values, text):
     for call in (
         lambda: OP(validate_inputs=True)(x, ends(*values)),
@@ -81,6 +83,7 @@ def test_meta_tensors_have_no_contents():
     assert y.shape == (2,)
 
 
+@pytest.mark.rule("PRD-5")
 def test_a_capture_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)

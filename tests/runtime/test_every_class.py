@@ -63,8 +63,9 @@ def test_stubs_of_every_entry_are_python(family):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_compiled_call_of_every_class_is_one_node(name):
+def test_a_compiled_call_of_every_class_is_one_node(name, dynamic):
     if tileops.registry.bound(name).header.composite:
         return
     cls = type(name, (Op,), {"__doc__": "An entry as it ships, without code."})
@@ -82,5 +83,5 @@ def test_a_compiled_call_of_every_class_is_one_node(name):
 
         op = cls(**case.params)
         given = {key: value for key, value in case.inputs.items() if value is not None}
-        torch.compile(op, backend=backend, fullgraph=True)(**given)
+        torch.compile(op, backend=backend, fullgraph=True, dynamic=dynamic)(**given)
         assert len(nodes) == 1, (case.id, nodes)

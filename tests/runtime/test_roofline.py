@@ -82,6 +82,7 @@ def test_a_function_reads_contents_only_when_it_asks():
         (f"roofline: {{func: {__name__}.flops}}", "spec-only", "is spec-only, so its roofline"),
     ],
 )
+@pytest.mark.rule("ROO-5")
 def test_what_cannot_be_priced_says_why(roofline, status, text):
     op = counted(roofline, status)
     op(torch.zeros(4), torch.tensor([0, 1, 4]))

@@ -133,11 +133,13 @@ def test_a_branch_without_an_overload_is_caught(
         ("exclusive_prefix_of(lens)", ""),
     ],
 )
+@pytest.mark.rule("PRD-4")
 def test_contents_that_read_what_is_there(tmp_path: Path, call: str, rest: str) -> None:
     found = findings(tmp_path, CONTENTS % (call, rest))
     assert [item.message for item in found if item.code.name == "bad-values"] == []
 
 
+@pytest.mark.rule("PRD-4")
 def test_contents_that_read_what_may_be_absent(tmp_path: Path) -> None:
     (finding,) = findings(tmp_path, CONTENTS % ("in_range(0, P)", ""))
     assert finding.code.name == "bad-values"

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -17,6 +19,7 @@ def output(command: list[str], seed: str) -> bytes:
     return done.stdout
 
 
+@pytest.mark.rule("VAL-2")
 def test_findings_do_not_depend_on_hash_order() -> None:
     command = [sys.executable, "-m", "tests.validator.determinism"]
     first, second = (output(command, seed) for seed in ("1", "4242"))
@@ -24,6 +27,7 @@ def test_findings_do_not_depend_on_hash_order() -> None:
     assert first == second
 
 
+@pytest.mark.rule("VAL-2")
 def test_the_command_says_the_same_on_every_run() -> None:
     for form in ("text", "github", "sarif"):
         command = [sys.executable, "-m", "tileops", "validate", "--static", "--format", form]

@@ -81,6 +81,7 @@ def check(
     return [item.code.name for item in subject.findings]
 
 
+@pytest.mark.rule("CLS-1", "CLS-3")
 def test_a_class_that_agrees(registry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert check(registry, monkeypatch, {}) == []
 
@@ -121,6 +122,7 @@ GOOD_INIT = "size=(1, 2), *, scale=1.0, kind=torch.float16, target=None"
         ({"kernel_types": {"row": Kernel("tileops.validator.nothing:launch")}}, "bad-stage"),
     ],
 )
+@pytest.mark.rule("CLS-1", "CLS-2", "CLS-3", "CLS-5")
 def test_a_class_that_disagrees(
     registry: Any, monkeypatch: pytest.MonkeyPatch, members: dict[str, Any], code: str
 ) -> None:
@@ -135,18 +137,21 @@ def test_a_class_that_disagrees(
         forward("x, shift=None, out=None, *, mode=1"),
     ],
 )
+@pytest.mark.rule("CLS-2", "CLS-3")
 def test_handwritten_methods_that_agree(
     registry: Any, monkeypatch: pytest.MonkeyPatch, members: dict[str, Any]
 ) -> None:
     assert check(registry, monkeypatch, members) == []
 
 
+@pytest.mark.rule("CLS-4")
 def test_names_and_exports(registry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert check(registry, monkeypatch, {}, name="OtherFwdOp") == ["no-class"]
     assert check(registry, monkeypatch, {}, exports=[]) == ["not-exported"]
     assert check(registry, monkeypatch, {}, exports=["ScaleFwdOp", "GoneFwdOp"]) == ["not-exported"]
 
 
+@pytest.mark.rule("ENT-8")
 def test_a_static_run_counts_what_it_leaves(registry: Any) -> None:
     report = validate(registry[0])
     code_rules = [rule for rule in RULES if rule.phase.value == "code"]
@@ -165,6 +170,7 @@ def test_a_reference_api_that_does_not_resolve(
     assert check((tmp_path, registry[1]), monkeypatch, {}) == ["no-reference-package"]
 
 
+@pytest.mark.rule("VAL-1")
 def test_the_shipped_manifest_passes() -> None:
     from tileops.manifest.fingerprint import spec_folder
 

@@ -10,6 +10,7 @@ import argparse
 import importlib
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
 
 from tileops.cli.errors import FINDINGS, OK, unknown
@@ -45,10 +46,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     manifest = load_manifest(chosen_folder(args.spec))
-    entries = manifest.entries
+    # A name that two entries have stands for neither, as at import.
+    count = Counter(entry.op for entry in manifest.entries)
+    entries = [entry for entry in manifest.entries if count[entry.op] == 1]
     if args.op is not None:
         entries = [entry for entry in entries if entry.op == args.op]
-        if not entries:
+        if not entries and not count[args.op]:
             raise unknown("op", args.op, [entry.op for entry in manifest.entries])
     resolve = _Resolver(may_import(args))
     rows: list[tuple[str, ...]] = []

@@ -32,9 +32,12 @@ def family_stub(
         sorted({*_adt_imports(operators), "from tileops.runtime.op import Op"}),
     ]
     imports = "\n\n".join("\n".join(group) for group in groups if group)
-    names = ", ".join(f'"{operator.header.op}"' for operator in operators)
+    names = [f'"{operator.header.op}"' for operator in operators]
+    exported = f"__all__ = [{', '.join(names)}]"
+    if len(exported) > _WIDTH:
+        exported = "\n".join(["__all__ = [", *(f"    {name}," for name in names), "]"])
     head = [f"# Generated from the manifest's {family} entries; `make accept` rewrites it.", ""]
-    return "\n".join([*head, imports, "", f"__all__ = [{names}]", "", body])
+    return "\n".join([*head, imports, "", exported, "", body])
 
 
 def _adt_imports(operators: Iterable[Operator]) -> set[str]:

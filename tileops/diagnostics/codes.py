@@ -154,7 +154,9 @@ SHARED_MEMORY = Code(
 COMPILED_DIFFERS = Code(
     "TO808", "compiled-differs", Severity.ERROR, "A compiled call gives other results."
 )
-OPCHECK_FAILS = Code("TO809", "opcheck-fails", Severity.ERROR, "An operator fails opcheck.")
+OPCHECK_FAILS = Code(
+    "TO809", "opcheck-fails", Severity.ERROR, "The operator fails torch.library.opcheck."
+)
 WORKER_DIED = Code("TO810", "worker-died", Severity.ERROR, "A call ends its process.")
 WORKER_HUNG = Code("TO811", "worker-hung", Severity.ERROR, "A check does not end in time.")
 

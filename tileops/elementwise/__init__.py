@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from tileops.elementwise import reference
+from tileops.elementwise import reference, table
 from tileops.runtime.op import Kernel, Op
 
+_TABLE = dict(table.classes(__name__, table.TABLE))
+globals().update(_TABLE)
+
 __all__ = ["AddFwdOp", "GELUFwdOp", "SiLUAndMulFwdOp", "SinusoidalFwdOp"]
+__all__ += sorted(_TABLE)
 
 
 class GELUFwdOp(Op):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-__all__ = ["add", "gelu", "silu_and_mul", "sinusoidal"]
+__all__ = ["add", "gelu", "round_decimals", "silu_and_mul", "sinusoidal"]
 
 
 def gelu(input: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
@@ -39,3 +39,8 @@ def sinusoidal(
     position = torch.arange(seq_len, device=device, dtype=torch.float64)
     angle = position[:, None] * torch.pow(10000.0, -exponent)
     return torch.where(column % 2 == 0, angle.sin(), angle.cos()).to(out_dtype).contiguous()
+
+
+def round_decimals(input: torch.Tensor, *, decimals: int = 0) -> torch.Tensor:
+    """To decimals, ties to even; torch takes integers without that parameter only."""
+    return torch.round(input) if decimals == 0 else torch.round(input, decimals=decimals)

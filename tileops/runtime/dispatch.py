@@ -7,7 +7,6 @@ targets.py; how it launches is launch.py.
 
 from __future__ import annotations
 
-import importlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -101,7 +100,7 @@ class Dispatcher:
             return ()
         kernels = getattr(self._bound.implementation(), "kernel_types", {})
         if target is targets.TRITON and (kernels or not named):
-            return tuple(Candidate(name, _lazy(kernel.path)) for name, kernel in kernels.items())
+            return tuple(Candidate(name, _lazy(kernel.load)) for name, kernel in kernels.items())
         if op not in target.implementations:
             having = [targets.TRITON.name] if kernels else []
             having += [targets.EAGER.name]
@@ -215,16 +214,15 @@ def bump(tensor: torch.Tensor) -> None:
         torch.autograd.graph.increment_version(tensor)
 
 
-def _lazy(path: str) -> Callable[..., str | None]:
-    """The launcher at "package.module:function", imported when it is first tried."""
+def _lazy(load: Callable[[], Callable[..., str | None]]) -> Callable[..., str | None]:
+    """A kernel's launcher, imported when it is first tried."""
     found: Callable[..., str | None] | None = None
 
     def launch(*args: Any, **kwargs: Any) -> str | None:
         nonlocal found
         if found is None:
-            module, _, function = path.partition(":")
             try:
-                found = getattr(importlib.import_module(module), function)
+                found = load()
             except ModuleNotFoundError as error:
                 if (error.name or "").partition(".")[0] != "triton":
                     raise

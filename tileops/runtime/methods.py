@@ -51,6 +51,7 @@ class Methods:
             "_compiling": torch.compiler.is_compiling,
             "_empty": torch.empty,
             "_field": _field,
+            "_word": _word,
             "_moved": construction.moved,
             "_device_or_default": _default_device,
         }
@@ -227,7 +228,10 @@ class Methods:
         if argument.part == "word":
             return f"(self.{param} if type(self.{param}) is str else None)"
         if argument.part:
-            return f"_field(self.{param}, {argument.part[1:]!r})"
+            # An integer field may be symbolic, of which Dynamo cannot ask for attributes.
+            name = argument.part[1:]
+            enum = argument.type.startswith("str") and name != "kind"
+            return f"{'_word' if enum else '_field'}(self.{param}, {name!r})"
         if _is_listed(argument):
             return source
         return f"self.{param}"
@@ -258,6 +262,11 @@ def _default_device(device: Any) -> Any:
 
 def _field(value: Any, name: str) -> Any:
     """A field of an ADT object, as the schema carries it; None on another constructor."""
+    return getattr(value, name, None)
+
+
+def _word(value: Any, name: str) -> Any:
+    """An enum field as its literal; an ADTValue holds that itself."""
     field = getattr(value, name, None)
     return getattr(field, "value", field)
 

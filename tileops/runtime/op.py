@@ -7,8 +7,10 @@ In: a class statement with docstring, reference and kernels. Out: a class whose 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from tileops.codegen.model import Role
@@ -23,9 +25,19 @@ __all__ = ["Kernel", "Op", "Policy"]
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A Triton launcher by its place, imported on first use: "package.module:function"."""
+    """A Triton launcher by its place, imported on first use: "package.module:function".
+
+    A launcher that serves several operators is told which one by the keyword `function`.
+    """
 
     path: str
+    function: str | None = None
+
+    def load(self) -> Callable[..., str | None]:
+        """The launcher. Raises what importing its module raises."""
+        module, _, name = self.path.partition(":")
+        found = getattr(importlib.import_module(module), name)
+        return found if self.function is None else partial(found, function=self.function)
 
 
 class _CompileOpNames:

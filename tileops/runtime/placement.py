@@ -10,13 +10,15 @@ from tileops.runtime import targets
 def place(device: torch.device | None, target: str | None) -> torch.device:
     """Where a call without tensors allocates: its device, else one that its target serves.
 
-    Without either it is the current CUDA device, or the CPU where there is none. A kernel cannot
-    see torch's default device, which the class therefore passes.
+    Without either it is the CPU, so that a saved program means the same on every machine. A kernel
+    cannot see torch's default device, which the class therefore passes.
     """
     if device is not None:
         return indexed(device)  # type: ignore[return-value]
     name = target if target is not None else targets.default_target()
-    classes = ("cuda", "cpu") if name is None else targets.find(name, "target").devices
+    if name is None:
+        return torch.device("cpu")
+    classes = targets.find(name, "target").devices
     if "cuda" in classes and torch.cuda.is_available():
         return torch.device("cuda", torch.cuda.current_device())
     known = [kind for kind in classes if kind != "cuda"]

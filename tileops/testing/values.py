@@ -5,7 +5,6 @@ In: an operator class and tensors. Out: written outputs, and the name of the ker
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,8 +18,7 @@ __all__ = ["launcher_of", "poisoned", "serve", "stride_variants"]
 
 def launcher_of(op: type[Op], name: str) -> Callable[..., str | None]:
     """The launcher that `kernel_types` names."""
-    module, function = op.kernel_types[name].path.split(":")
-    return getattr(importlib.import_module(module), function)
+    return op.kernel_types[name].load()
 
 
 def poisoned(

@@ -65,6 +65,7 @@ EXAMPLES: list[tuple[str, tuple[object, ...], tuple[int, ...], list[int]]] = [
 
 
 @pytest.mark.parametrize(("name", "arguments", "shape", "data"), EXAMPLES)
+@pytest.mark.rule("GEN-1")
 def test_example(
     name: str, arguments: tuple[object, ...], shape: tuple[int, ...], data: list[int]
 ) -> None:
@@ -112,6 +113,7 @@ OUTSIDE: list[tuple[str, tuple[object, ...], str]] = [
 
 
 @pytest.mark.parametrize(("name", "arguments", "sentence"), OUTSIDE)
+@pytest.mark.rule("GEN-4")
 def test_outside_the_domain(name: str, arguments: tuple[object, ...], sentence: str) -> None:
     with pytest.raises(DomainError) as caught:
         make(name, *arguments)
@@ -135,6 +137,7 @@ def test_every_generator_has_an_example_or_a_property() -> None:
         ("sample_indices", (64, 2**40)),
     ],
 )
+@pytest.mark.rule("GEN-4")
 def test_overflow_of_the_dtype_raises(name: str, arguments: tuple[object, ...]) -> None:
     with pytest.raises(DomainError, match="must fit int32"):
         make(name, *arguments)
@@ -156,6 +159,7 @@ SEEDED: list[tuple[str, tuple[object, ...]]] = [
 
 
 @pytest.mark.parametrize(("name", "arguments"), SEEDED)
+@pytest.mark.rule("GEN-5")
 def test_a_seed_gives_the_same_values(name: str, arguments: tuple[object, ...]) -> None:
     first = make(name, *arguments, seed=seed_of(1, "Op", "x"))
     make("topk_ids", 3, 2, 9)
@@ -164,6 +168,7 @@ def test_a_seed_gives_the_same_values(name: str, arguments: tuple[object, ...]) 
         assert make(name, *arguments, seed=other) != first
 
 
+@pytest.mark.rule("GEN-5")
 def test_only_the_seeded_draw() -> None:
     assert {name for name, item in GENERATORS.items() if item.seeded} == {n for n, _ in SEEDED}
     for name, arguments, _, _ in EXAMPLES:

@@ -92,11 +92,13 @@ FAILS = [
 
 
 @pytest.mark.parametrize(("name", "contents", "arguments"), HOLDS)
+@pytest.mark.rule("PRD-1", "PRD-2")
 def test_holds(name: str, contents: Values, arguments: list[object]) -> None:
     assert PREDICATES[name].holds(contents, arguments) is True
 
 
 @pytest.mark.parametrize(("name", "contents", "arguments"), FAILS)
+@pytest.mark.rule("PRD-1", "PRD-2")
 def test_does_not_hold(name: str, contents: Values, arguments: list[object]) -> None:
     assert PREDICATES[name].holds(contents, arguments) is False
 

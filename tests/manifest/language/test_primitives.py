@@ -117,8 +117,7 @@ TABLE: list[tuple[str, tuple[Any, ...], Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.rule("PRM-1")
-@pytest.mark.rule("PRM-2")
+@pytest.mark.rule("PRM-1", "PRM-2", "PRM-4")
 @pytest.mark.parametrize(("name", "args", "expected"), TABLE)
 def test_values_and_domains(name: str, args: tuple[Any, ...], expected: Any) -> None:
     if expected is RAISES:

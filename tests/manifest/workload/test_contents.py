@@ -5,6 +5,8 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
+import pytest
+
 from tests.manifest.workload.test_rows import check, entry_text
 from tileops.manifest.language.arrays import Values
 from tileops.manifest.workload.case import Instance
@@ -31,6 +33,7 @@ def test_what_rows_generate_is_right() -> None:
     assert sentence(instance()) is None
 
 
+@pytest.mark.rule("PRD-5")
 def test_what_is_broken_is_named_with_what_is_known() -> None:
     call = instance()
     assert sentence(call, cu=[0, 2, 4]) == (
@@ -46,6 +49,7 @@ def test_what_a_call_does_not_know_is_passed_over() -> None:
     assert sentence(instance(), starts=[0, 2]) is None
 
 
+@pytest.mark.rule("PRD-5")
 def test_tensors_with_the_same_values_are_equal() -> None:
     text = entry_text("packed", "- {label: one, lens: [1, 2], D: 4, TOTAL: 3, P: 2}")
     again = '      again: {dtype: int64, shape: "[N + 1]", values: prefix_sum(lens)}\n'

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.manifest.textcases import adts
+from tests.rules import title_rules
 from tileops.diagnostics.model import Findings
 from tileops.manifest.decode import decode_entry
 from tileops.manifest.signature.check import check_entry
@@ -55,7 +56,9 @@ def text_cases() -> list[object]:
     for part in parts:
         title, _, body = part.partition("\n")
         inputs = "".join(f"      {line}\n" for line in body.strip("\n").split("\n"))
-        result.append(pytest.param(HEAD.lstrip("\n") + inputs, id=title))
+        marks = [pytest.mark.rule(rule) for rule in title_rules(title)]
+        text = HEAD.lstrip("\n") + inputs
+        result.append(pytest.param(text, id=title.partition("(")[0].strip(), marks=marks))
     return result
 
 

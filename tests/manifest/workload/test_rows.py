@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.manifest.textcases import adts
+from tests.rules import title_rules
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Diagnostic, Findings
 from tileops.manifest.decode import decode_entry
@@ -92,6 +93,16 @@ RowFwdOp:
     outputs: {z: {dtype: float32, shape: "[M]"}}
   roofline: {flops: "M * D"}
 """,
+    "ids": """
+RowFwdOp:
+  family: cases
+  status: spec-only
+  signature:
+    forall: {N: Dim, lens: "Seq[Int]", I: "DType[int32 | int64]"}
+    inputs: {ids: {dtype: I, shape: "[N]", values: as_tensor(lens)}}
+    outputs: {y: {dtype: float32, shape: "[N]"}}
+  roofline: {flops: N}
+""",
     "packed": """
 RowFwdOp:
   family: cases
@@ -137,8 +148,10 @@ def text_cases() -> list[object]:
     result = []
     for part in parts:
         head, _, rows = part.partition("\n")
-        title, _, name = head.partition("[")
-        result.append(pytest.param(entry_text(name.rstrip("] "), rows), id=title.strip()))
+        title, _, rest = head.partition("[")
+        marks = [pytest.mark.rule(rule) for rule in title_rules(head)]
+        text = entry_text(rest.partition("]")[0], rows)
+        result.append(pytest.param(text, id=title.strip(), marks=marks))
     return result
 
 
@@ -176,6 +189,7 @@ def test_a_failing_rule_of_the_call_back_names_the_index() -> None:
     assert case.branch.solved == {"N", "Q"}
 
 
+@pytest.mark.rule("ROW-7")
 def test_case_ids_hold_dtypes_and_dtype_parameters_in_order() -> None:
     rows = """
 - {label: a, n: 3, M: 4, S: [], dtype_cases: [{T: float32}, {T: float16}]}

@@ -50,6 +50,7 @@ def families() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("family", sorted(families()))
+@pytest.mark.rule("ROW-8")
 def test_every_case_is_a_call(family: str) -> None:
     """Keys, values, contents with their `requires`, inference back, coverage, cost."""
     findings = Findings()
@@ -81,6 +82,7 @@ def test_every_case_has_a_cost(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", sorted(families()))
+@pytest.mark.rule("ROW-10")
 def test_every_case_shrinks(family: str) -> None:
     """A shrunk case is a call of the same branch, dtypes and id, with small tensors."""
     for op in families()[family]:

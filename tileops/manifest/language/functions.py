@@ -48,8 +48,15 @@ def _broadcast_pair(a: Ints, b: Ints) -> tuple[Int, ...]:
     return tuple(result)
 
 
+def fixed(axes: Any) -> Any:
+    """A symbolic axis as its number, which a trace then holds fast: an axis decides what a shape
+    looks like."""
+    return int(axes) if hasattr(axes, "node") else axes
+
+
 def normalized_axis(axis: int, rank: int) -> int:
     """The axis counted from the front; at rank 0, 0 and -1 name the one scalar axis."""
+    axis = fixed(axis)
     if isinstance(axis, bool) or not isinstance(axis, int):
         raise DomainError(f"an axis must be an integer, got {axis!r}")
     bound = max(rank, 1)
@@ -61,6 +68,7 @@ def normalized_axis(axis: int, rank: int) -> int:
 def reduced(shape: Ints, axes: Any, keepdim: bool, empty: str) -> tuple[Int, ...]:
     """The shape after reducing `axes`; see the language reference for None and empty sequences."""
     rank = len(shape)
+    axes = fixed(axes)
     if axes is None:
         gone = set(range(rank))
     elif isinstance(axes, int):
@@ -78,6 +86,7 @@ def reduced(shape: Ints, axes: Any, keepdim: bool, empty: str) -> tuple[Int, ...
 
 def valid_axes(axes: Any, rank: int) -> bool:
     """Whether every axis is in range at that rank."""
+    axes = fixed(axes)
     if axes is None:
         return True
     try:
@@ -90,6 +99,7 @@ def valid_axes(axes: Any, rank: int) -> bool:
 
 def unique_axes(axes: Any, rank: int) -> bool:
     """Whether the normalized axes are distinct."""
+    axes = fixed(axes)
     if axes is None:
         return True
     listed = (axes,) if isinstance(axes, int) else axes

@@ -1,0 +1,16 @@
+# ExpFwdOp
+_set0 = _G_dtype_set(('bool', 'uint8', 'int8', 'int16', 'int32', 'int64', 'float16', 'bfloat16', 'float32', 'float64', 'complex64', 'complex128'))
+
+
+def infer(input):
+    try:
+        _device = input.device
+        _input_shape = input.shape
+        _input_dtype = input.dtype
+        if _input_dtype not in _set0:
+            _G_reject(locals())
+        T = _G_dtype_names[_input_dtype]
+        S = _input_shape
+        return _device, ((_input_shape, _G_dtypes[_G_p_float_result(T)]),), (S,)
+    except _G_DomainError:
+        _G_reject(locals())

@@ -1,0 +1,259 @@
+"""Functions of one element, for the unary kernels: `function(x, p, q)`.
+
+`x` is float32 or float64, or an integer where the function keeps integers; `p` and `q` are the
+scalars of its parameters, which most functions leave alone (see `real`).
+"""
+
+import triton
+import triton.language as tl
+
+from tileops.tiling.device import from_bits
+
+
+@triton.jit
+def real(p, x):
+    """A scalar parameter, spread over x in its dtype: kernels take float64 as its bits."""
+    if x.dtype == tl.float64:
+        return tl.full(x.shape, 0.0, tl.float64) + from_bits(p)
+    else:
+        return tl.full(x.shape, 0.0, x.dtype) + p
+
+
+@triton.jit
+def divide(a, b):
+    """a / b, rounded to nearest: plain division of float32 is approximate on a GPU."""
+    if a.dtype == tl.float64:
+        return a / b
+    else:
+        return tl.div_rn(a, b)
+
+
+@triton.jit
+def round_even(x):
+    """To the nearest integer, ties to even: adding 2 ** 23 (2 ** 52) leaves no fraction bits."""
+    size = tl.abs(x)
+    whole = 4503599627370496.0 if x.dtype == tl.float64 else 8388608.0
+    rounded = tl.where(size < whole, (size + whole) - whole, size)
+    return tl.where(x < 0.0, -1.0 * rounded, tl.where(x == 0.0, x, rounded))
+
+
+@triton.jit
+def exp_of(x):
+    """e ** x within two units of the last place, denormal results too.
+
+    The GPU's own power of two is fed a rounded x * log2(e), whose error grows with x.
+    """
+    if x.dtype == tl.float64:
+        return tl.exp(x)
+    else:
+        x = tl.where(x > 89.0, 89.0, tl.where(x < -104.0, -104.0, x))
+        n = tl.floor(x * 1.4426950408889634 + 0.5)
+        # ln 2 in two parts; n times the first is exact.
+        r = (x - n * 0.693145751953125) - n * 1.428606820309417e-06
+        half = tl.floor(n * 0.5)
+        return tl.exp2(r * 1.4426950408889634) * tl.exp2(half) * tl.exp2(n - half)
+
+
+@triton.jit
+def expm1_of(x):
+    """e ** x - 1; near zero the rounding error of e ** x is divided out again."""
+    u = exp_of(x)
+    near = tl.abs(x) < 1.0
+    log_u = tl.log(tl.where(near & (u != 1.0), u, 2.0))
+    return tl.where(near, tl.where(u == 1.0, x, divide((u - 1.0) * x, log_u)), u - 1.0)
+
+
+@triton.jit
+def log1p_of(x):
+    """log(1 + x); near zero the rounding error of 1 + x is divided out again."""
+    u = 1.0 + x
+    plain = (u == 1.0) | (u == float("inf"))
+    ratio = divide(x, tl.where(plain, 1.0, u - 1.0))
+    return tl.where(plain, x, tl.log(u) * ratio)
+
+
+@triton.jit
+def tanh_of(x):
+    """expm1(2 |x|) / (expm1(2 |x|) + 2), with x's sign."""
+    e = expm1_of(2.0 * tl.abs(x))
+    t = tl.where(e > 1.0, 1.0 - divide(tl.full(x.shape, 2.0, x.dtype), e + 2.0), divide(e, e + 2.0))
+    t = tl.where(e == float("inf"), 1.0, t)
+    return tl.where(x < 0.0, -1.0 * t, tl.where(x == 0.0, x, t))
+
+
+@triton.jit
+def exp(x, p, q):
+    return exp_of(x)
+
+
+@triton.jit
+def log(x, p, q):
+    return tl.log(x)
+
+
+@triton.jit
+def sqrt(x, p, q):
+    if x.dtype == tl.float64:
+        return tl.sqrt(x)
+    else:
+        return tl.sqrt_rn(x)
+
+
+@triton.jit
+def rsqrt(x, p, q):
+    return tl.rsqrt(x)
+
+
+@triton.jit
+def absolute(x, p, q):
+    return tl.abs(x)
+
+
+@triton.jit
+def neg(x, p, q):
+    # Not 0 - x, which has the wrong sign at zero.
+    if x.dtype.is_floating():
+        return x * -1.0
+    else:
+        return (x * 0 - x).to(x.dtype)
+
+
+@triton.jit
+def reciprocal(x, p, q):
+    return divide(tl.full(x.shape, 1.0, x.dtype), x)
+
+
+@triton.jit
+def sign(x, p, q):
+    return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
+
+
+@triton.jit
+def sin(x, p, q):
+    return tl.sin(x)
+
+
+@triton.jit
+def cos(x, p, q):
+    return tl.cos(x)
+
+
+@triton.jit
+def floor(x, p, q):
+    return tl.floor(x) if x.dtype.is_floating() else x
+
+
+@triton.jit
+def ceil(x, p, q):
+    return tl.ceil(x) if x.dtype.is_floating() else x
+
+
+@triton.jit
+def trunc(x, p, q):
+    return tl.where(x < 0.0, tl.ceil(x), tl.floor(x)) if x.dtype.is_floating() else x
+
+
+@triton.jit
+def round_units(x, p, q):
+    return round_even(x) if x.dtype.is_floating() else x
+
+
+@triton.jit
+def round_fraction(x, p, q):
+    """To a multiple of 1 / p."""
+    scale = real(p, x)
+    return divide(round_even(x * scale), scale)
+
+
+@triton.jit
+def round_multiple(x, p, q):
+    """To a multiple of p."""
+    scale = real(p, x)
+    return round_even(divide(x, scale)) * scale
+
+
+@triton.jit
+def erf(x, p, q):
+    return tl.erf(x)
+
+
+@triton.jit
+def log1p(x, p, q):
+    return log1p_of(x)
+
+
+@triton.jit
+def expm1(x, p, q):
+    return expm1_of(x)
+
+
+@triton.jit
+def sigmoid(x, p, q):
+    return reciprocal(1.0 + exp_of(-1.0 * x), p, q)
+
+
+@triton.jit
+def tanh(x, p, q):
+    return tanh_of(x)
+
+
+@triton.jit
+def logical_not(x, p, q):
+    return x == 0
+
+
+@triton.jit
+def bitwise_not(x, p, q):
+    return ~x
+
+
+@triton.jit
+def isnan(x, p, q):
+    return x != x
+
+
+@triton.jit
+def isinf(x, p, q):
+    return tl.abs(x) == float("inf")
+
+
+@triton.jit
+def isfinite(x, p, q):
+    return tl.abs(x) < float("inf")
+
+
+@triton.jit
+def normal_below(x):
+    """The normal distribution function to 5e-5 of itself: enough for 16-bit results, and cheaper
+    than the error function, which takes longer than memory does.
+
+    Below zero it is 2 ** (p(|x|) - x * x / (2 * ln 2)), and p, the logarithm of its ratio to the
+    density, is nearly straight: a least-maximum fit on [0, 6], where results round to nothing.
+    """
+    size = tl.abs(x)
+    near = tl.minimum(size, 6.0)
+    p = 2.299006068e-05 * near - 6.111001306e-04
+    p = p * near + 7.195567128e-03
+    p = p * near - 5.118534531e-02
+    p = p * near + 2.600756154e-01
+    p = p * near - 1.150174273
+    p = p * near - 1.000064787
+    tail = tl.exp2(p - size * 0.7213475204444817 * size)
+    return tl.where(x >= 0.0, 1.0 - tail, tail)
+
+
+@triton.jit
+def gelu_none(x, p, q):
+    return 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
+
+
+@triton.jit
+def gelu_none_half(x, p, q):
+    return x * normal_below(x)
+
+
+@triton.jit
+def gelu_tanh(x, p, q):
+    # (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits where tanh is near -1.
+    doubled = 1.5957691216057308 * (x + 0.044715 * x * x * x)
+    return x / (1.0 + tl.exp(-doubled))
