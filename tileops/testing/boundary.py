@@ -78,7 +78,7 @@ def found_by(step: Step) -> Found | None:
 #: What torch adds to a message for readers of a terminal, and what it says before the message.
 _TAIL = re.compile(
     r"(?: from user code:| Set TORCHDYNAMO_VERBOSE| Developer debug context:| Hint:| Explanation:"
-    r"| Caused by:|\. [A-Z(]|\.$).*",
+    r"| Caused by:|(?<=[\w)\]]{2})\. [A-Z(]|[.!]$).*",
     flags=re.DOTALL,
 )
 _HEAD = "Consider annotating your code using torch._check*(). "
