@@ -53,3 +53,18 @@ def test_an_entry_without_a_plan_says_why_at_its_first_call(folder: Path) -> Non
     assert catalog.operator("GoodFwdOp").index_names
     with pytest.raises(EntryError, match=r"elementwise\.yaml:\d+: .*N"):
         catalog.operator("UnsolvedFwdOp")
+
+
+@pytest.mark.rule("ENT-7")
+def test_a_name_declared_twice_and_a_broken_file_leave_the_rest(folder: Path) -> None:
+    """Of two entries with one name neither is there, and nothing else is lost."""
+    text = ENTRY.format(op="GoodFwdOp", shape="[N, M]").replace("elementwise", "norm")
+    text += ENTRY.format(op="OtherFwdOp", shape="[N, M]").replace("elementwise", "norm")
+    (folder / "norm.yaml").write_text(text, "utf-8")
+    (folder / "rope.yaml").write_text("AFwdOp: [\n", "utf-8")
+    for _ in ("built", "cached"):
+        catalog = load_catalog(folder)
+        assert [header.op for header in catalog.headers] == ["UnsolvedFwdOp", "OtherFwdOp"]
+        reasons = dict(catalog.skipped)
+        assert reasons["GoodFwdOp"] == "its name is declared more than once"
+        assert any("rope.yaml" in place for place in reasons)
