@@ -22,6 +22,7 @@ import pytest
 import yaml
 
 from tileops.cli import main
+from tileops.manifest.adt import ADTValue
 from tileops.codegen.generate import generate
 from tileops.codegen.schema_types import Unschematic
 from tileops.diagnostics.model import Findings
@@ -281,9 +282,9 @@ def test_the_default_of_a_data_type_is_a_literal(tmp_path: Path) -> None:
     class CopyFwdOp(Op):
         reference = staticmethod(lambda x, *, layout: x.clone())
 
-    sorts = {"type": "'exit(3)' | 'q'", "python": "smuggled.Kind"}
+    sorts = {"type": "'exit(3)' | 'q'", "python": "not_here.Kind"}
     default = {"print": {"sort": "exit(3)"}}
-    types = {"adts": {"Layout": {"print": {"python": "smuggled.Dense", "fields": {"sort": sorts}}}}}
+    types = {"adts": {"Layout": {"print": {"python": "not_here.Dense", "fields": {"sort": sorts}}}}}
     tensor = {"dtype": "float32", "shape": "[N]"}
     entry = {
         "family": "toy",
@@ -302,7 +303,7 @@ def test_the_default_of_a_data_type_is_a_literal(tmp_path: Path) -> None:
     assert main(["validate", "--spec", str(tmp_path)]) == 0
     tileops.load_manifest(tmp_path, "tileops_hostile_default", [CopyFwdOp])
     parameter = inspect.signature(CopyFwdOp.__init__).parameters["layout"]
-    assert parameter.default == default
+    assert parameter.default == ADTValue("print", {"sort": "exit(3)"})
 
 
 def test_paths_are_followed_when_the_caller_says_so(
