@@ -22,10 +22,10 @@ import pytest
 import yaml
 
 from tileops.cli import main
-from tileops.manifest.adt import ADTValue
 from tileops.codegen.generate import generate
 from tileops.codegen.schema_types import Unschematic
 from tileops.diagnostics.model import Findings
+from tileops.manifest.adt import ADTValue
 from tileops.manifest.load import Manifest, load_manifest
 from tileops.manifest.signature.check import check_entry
 from tileops.manifest.signature.plan import build_plan
