@@ -21,14 +21,14 @@ ROWS = [
 ]  # fmt: skip
 
 
-def wide(value):
-    """A value with its floats in double precision: tensors and dtypes."""
+def wide(value, integers=False):
+    """A value with its floats in double precision, and if asked its integers: tensors, dtypes."""
     if isinstance(value, torch.dtype):
         if value.is_complex:
             return torch.complex128
-        return torch.float64 if value.is_floating_point else value
+        return torch.float64 if value.is_floating_point or integers else value
     if isinstance(value, torch.Tensor):
-        return value.to(wide(value.dtype))
+        return value.to(wide(value.dtype, integers))
     return value
 
 
@@ -36,8 +36,16 @@ def reference(row: Row, case: Case) -> tuple[torch.Tensor | None, ...]:
     """What the entry's reference gives for the case in float64."""
     op_class = row.bound.op_class
     declared = row.case.signature.inputs
-    positional = [wide(case.inputs[t.name]) for t in declared if not t.kw_only]
-    keywords = {t.name: wide(case.inputs[t.name]) for t in declared if t.kw_only}
+    # Where integers alone give floats, as in exp of an int64, they are what is promoted.
+    tensors = [t for t in case.inputs.values() if t is not None]
+    floats = any(
+        spec is not None and getattr(torch, spec[1]).is_floating_point
+        for spec in case.instance.outputs.values()
+    )
+    promoted = floats and not any(t.is_floating_point() or t.is_complex() for t in tensors)
+    inputs = {name: wide(tensor, promoted) for name, tensor in case.inputs.items()}
+    positional = [inputs[t.name] for t in declared if not t.kw_only]
+    keywords = {t.name: inputs[t.name] for t in declared if t.kw_only}
     parameters = {name: wide(value) for name, value in case.params.items()}
     results = op_class.reference(*positional, **keywords, **parameters)
     return results if isinstance(results, tuple) else (results,)

@@ -101,7 +101,12 @@ def sqrt(x, p, q):
 
 @triton.jit
 def rsqrt(x, p, q):
-    return tl.rsqrt(x)
+    if x.dtype == tl.float64:
+        return tl.rsqrt(x)
+    else:
+        # The GPU's own instruction takes denormals for zeros.
+        tiny = tl.abs(x) < 1.1754943508222875e-38
+        return tl.rsqrt(tl.where(tiny, x * 16777216.0, x)) * tl.where(tiny, 4096.0, 1.0)
 
 
 @triton.jit
@@ -140,12 +145,21 @@ def cos(x, p, q):
 
 @triton.jit
 def floor(x, p, q):
-    return tl.floor(x) if x.dtype.is_floating() else x
+    if x.dtype.is_floating():
+        whole = tl.floor(x)
+        # The GPU's own instruction takes denormals for zeros.
+        return tl.where((whole == 0.0) & (x < 0.0), -1.0, whole)
+    else:
+        return x
 
 
 @triton.jit
 def ceil(x, p, q):
-    return tl.ceil(x) if x.dtype.is_floating() else x
+    if x.dtype.is_floating():
+        whole = tl.ceil(x)
+        return tl.where((whole == 0.0) & (x > 0.0), 1.0, whole)
+    else:
+        return x
 
 
 @triton.jit
