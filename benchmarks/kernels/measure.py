@@ -115,7 +115,11 @@ def _distance(got: torch.Tensor, want: torch.Tensor) -> float:
         return 0.0
     kind = torch.complex64 if got.is_complex() else torch.float32
     got, want = got.to(kind), want.to(kind)
-    distance = float((got - want).norm() / want.norm().clamp(min=1e-30))
+    # A NaN or an infinity where the reference has the same one is no distance.
+    same = (got == want) | (got.isnan() & want.isnan())
+    difference = torch.where(same, 0.0, got - want)
+    size = torch.where(want.isfinite(), want, 0.0).norm().clamp(min=1e-30)
+    distance = float(difference.norm() / size)
     return distance if distance == distance else 1e30
 
 

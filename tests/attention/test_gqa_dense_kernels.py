@@ -200,7 +200,7 @@ FULL_SIZE = [
     (8, 448, 1500, 20, 20, 64, {}, "tile"),
     (2, 1024, 1024, 16, 16, 64, {"window_size_left": 256, "window_size_right": 256}, "tile"),
     (1, 500, 777, 12, 4, 96, {"is_causal": True}, "tile"),
-    (1, 300, 300, 8, 2, 192, {"is_causal": True}, "tile"),
+    (1, 300, 300, 8, 2, 192, {"is_causal": True}, "split_keys"),
 ]
 
 

@@ -187,6 +187,7 @@ def test_offsets_past_two_to_the_31(device):
 )
 def test_full_size(dtype, shape, trans_a, trans_b, served):
     a, b = operands(shape, trans_a, trans_b, "cuda", dtype)
+    a /= math.sqrt(shape[2])  # the tolerance is for results of order one
     d = poisoned(shape[:2], dtype, "cuda")
     name = serve(GEMMFwdOp, [d], [a, b], {"trans_a": trans_a, "trans_b": trans_b})
     if torch.cuda.get_device_capability()[0] in (9, 10):
