@@ -111,10 +111,10 @@ def _compare(
 
 
 def _stands(have: Any, want: ADTValue) -> bool:
-    """Whether a Python object has the fields of an ADT value; its class is another rule's."""
+    """Whether a Python object stands for an ADT value (table 5)."""
     fields = {name: getattr(have, name, None) for name in want.fields}
     values = {name: getattr(value, "value", value) for name, value in fields.items()}
-    return bool(values == want.fields)
+    return bool(getattr(have, "kind", None) == want.kind and values == want.fields)
 
 
 def _same(have: Any, want: Any) -> bool:
