@@ -183,7 +183,7 @@ def launch_pointer(
     m, n, _ = sizes(d, a, trans_a)
     vectors = _in_vectors(strides(a, trans_a)) and _in_vectors(strides(b, trans_b))
     if a.dtype == torch.float32:
-        tile = tiles.float32_tile(call.capability, vectors)
+        tile = tiles.float32_tile(m, n, processors(call), call.capability, vectors)
     else:
         tile = tiles.pointer_tile(m, n, processors(call), call.capability, vectors)
     run_tiles(call, d, a, b, tile, trans_a=trans_a, trans_b=trans_b)
