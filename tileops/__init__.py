@@ -14,8 +14,10 @@ from tileops.static import is_static
 
 __all__ = [
     "CallError",
+    "Policy",
     "Target",
     "__version__",
+    "boundary_policy",
     "load_manifest",
     "record_implementations",
     "register_target",
@@ -26,6 +28,7 @@ __all__ = [
 logging.getLogger("tileops").addHandler(logging.NullHandler())
 
 if not is_static() and importlib.util.find_spec("torch") is not None:
+    from tileops.runtime.boundary import Policy, boundary_policy
     from tileops.runtime.errors import CallError
     from tileops.runtime.shipped import load_manifest, register
     from tileops.runtime.targets import Target, register_target, use_target

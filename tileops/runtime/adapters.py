@@ -20,6 +20,7 @@ from tileops.runtime import (
     cache_tag,
     composite,
     contents,
+    inlining,
     library,
     placement,
     targets,
@@ -58,7 +59,8 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "_direct": autograd.is_plain,
         "_validate": contents.validator(bound),
         "_refuse_transform": autograd.transform_refusal(bound),
-        "_inlines": boundary.decider(bound),
+        "_policy": boundary.decider(bound),
+        "_kernels": inlining.inliner(dispatcher),
     }
     names |= {f"_default_{a.name}": a.default for a in layout.arguments if not a.required}
     names |= {f"_gather_{name}": gather for name, (_, gather) in layout.spread.items()}
@@ -80,7 +82,8 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "plain": _plain(layout, branches),
         "transform": _transform(layout, bound.header.differentiable),
         "autograd": _autograd(layout),
-        "inline": _inline(layout),
+        "boundary": _boundary(layout),
+        "kernels": _kernels(layout, branches),
     }
     made = {kind: define(label, kind, text, names)[kind] for kind, text in texts.items()}
     names["_plain_function"] = made["plain"]
@@ -316,13 +319,24 @@ def _transform(layout: Layout, differentiable: bool) -> str:
     return _function("transform", layout, body)
 
 
-def _inline(layout: Layout) -> str:
-    target = _target(layout)
-    checked = any(a.name == "validate_inputs" for a in layout.arguments)
-    tensors = _tuple(layout.tensors)
-    test = f"{target} is None and _inlines({tensors})"
-    body = [f"return {test}" + (" and not validate_inputs" if checked else "")]
-    return _function("inline", layout, body)
+def _boundary(layout: Layout) -> str:
+    """A call of an explicit target, or that reads contents, keeps its node."""
+    kept = [f"{_target(layout)} is not None"]
+    kept += ["validate_inputs" for a in layout.arguments if a.name == "validate_inputs"]
+    body = [
+        f"if {' or '.join(kept)}:",
+        f'{_INDENT}return "opaque"',
+        f"return _policy({_tuple(layout.tensors)})",
+    ]
+    return _function("boundary", layout, body)
+
+
+def _kernels(layout: Layout, branches: bool) -> str:
+    if layout.overload.written:
+        # Whether a written input shares memory with another cannot be asked of a graph.
+        return _function("kernels", layout, ["return NotImplemented"])
+    body = [*_infer(layout, branches), f"return _kernels({_served(layout)})"]
+    return _function("kernels", layout, body)
 
 
 def _autograd(layout: Layout) -> str:

@@ -79,6 +79,11 @@ class Dispatcher:
 
     # Choosing -------------------------------------------------------------------------------
 
+    def kernels(self, device: torch.device) -> tuple[Candidate, ...]:
+        """The Triton launchers that are tried for calls on `device`."""
+        name, candidates = self._choose(None, device)
+        return candidates if name == targets.TRITON.name else ()
+
     def _choose(
         self, target: str | None, device: torch.device
     ) -> tuple[str, tuple[Candidate, ...]]:
@@ -127,7 +132,7 @@ class Dispatcher:
         name, candidates = self._choose(target, device)
         if candidates:
             declined: list[tuple[str, str]] = []
-            outputs = _allocate(device, specs, bound)
+            outputs = allocate(device, specs, bound)
             if self._layout.overload.written:
                 sources = overlap.separate(self._layout, tensors, keywords, outputs, bound)
             else:
@@ -176,10 +181,10 @@ class Dispatcher:
             logger.info("%s: served by the PyTorch reference (%s)", self._subject, reasons)
 
 
-def _allocate(
+def allocate(
     device: torch.device,
     specs: Sequence[Spec | None],
-    bound: tuple[torch.Tensor | None, ...],
+    bound: tuple[torch.Tensor | None, ...] = (),
 ) -> Results:
     """What a launcher writes: contiguous tensors, the passed ones where they are."""
     outputs: Results = []

@@ -24,17 +24,18 @@ _schemas: dict[str, str] = {}
 @dataclass(frozen=True, slots=True)
 class Functions:
     """What one overload does: on real tensors, as a fake, above autograd, as plain PyTorch, inside
-    torch.func transforms, and whether AOT inlines it."""
+    torch.func transforms, what AOT makes of it, and as its kernels."""
 
     run: Callable[..., Any]
     fake: Callable[..., Any]
     autograd: Callable[..., Any]
     plain: Callable[..., Any]
     transform: Callable[..., Any]
-    inline: Callable[..., bool]
+    boundary: Callable[..., str]
+    kernels: Callable[..., Any]
 
 
-_KINDS = ("run", "fake", "autograd", "plain", "transform", "inline")
+_KINDS = ("run", "fake", "autograd", "plain", "transform", "boundary", "kernels")
 
 
 class Slot:
@@ -159,12 +160,20 @@ def _transform(slot: Slot) -> Callable[..., Any]:
 
 
 def _boundary(slot: Slot) -> Callable[..., Any]:
-    """What AOT sees when it functionalizes: the node, or the reference in its place."""
+    """What AOT sees when it functionalizes: the node, or in its place the kernels or the
+    reference."""
 
     def rule(mode: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if not slot.inline(*args, **(kwargs or {})):
-            return mode.__torch_dispatch__(func, types, args, kwargs)
-        with mode:
-            return slot.plain(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        policy = slot.boundary(*args, **kwargs)
+        if policy == "reference":
+            with mode:
+                return slot.plain(*args, **kwargs)
+        if policy == "kernel":
+            with mode:
+                result = slot.kernels(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        return mode.__torch_dispatch__(func, types, args, kwargs)
 
     return rule
