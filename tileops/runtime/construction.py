@@ -39,9 +39,7 @@ def check(bound: Bound, values: Mapping[str, Any]) -> dict[str, torch.dtype]:
             arguments[name] = manifest_value(value)
             continue
         meta = meta_of(value)
-        arguments[name] = (
-            replace(meta, dtype=DTYPE_NAMES[found[name]]) if name in found else meta
-        )
+        arguments[name] = replace(meta, dtype=DTYPE_NAMES[found[name]]) if name in found else meta
     try:
         interpret(signature, operator.plan, arguments, construction_only=True)
     except CallRejected as error:

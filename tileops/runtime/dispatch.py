@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from tileops.runtime import overlap, targets
+from tileops.runtime import overlap, relaunch, targets
 from tileops.runtime.bound import Bound, Layout
 from tileops.runtime.errors import CallError
 from tileops.runtime.launch import call_on
@@ -71,6 +71,7 @@ class Dispatcher:
         self._layout = layout
         self._subject = bound.header.operator
         self._choices: dict[Any, tuple[str, tuple[Candidate, ...]]] = {}
+        self._kept = relaunch.KeptLaunches()
         self.reference = Reference(bound, layout)
         #: Devices whose calls without any target the reference serves.
         self.by_reference: set[torch.device] = set()
@@ -137,8 +138,20 @@ class Dispatcher:
                 sources = overlap.separate(self._layout, tensors, keywords, outputs, bound)
             else:
                 sources = (tensors, keywords)
+            call = call_on(device)
+            key = None
+            if device.type == "cuda" and name == targets.TRITON.name:
+                memory, key = relaunch.key_of(outputs, *sources)
+                kept = self._kept.find(key)
+                if kept is not None:
+                    kept.again(memory)
+                    _written(outputs, bound, unbound)
+                    self._record(device, name, kept.implementation, kept.declined)
+                    return self.reference.returned(outputs)
+                if key is not None:
+                    call = relaunch.RecordingCall(device, call.capability)
             for candidate in candidates:
-                reason = candidate.launch(call_on(device), *outputs, *sources[0], **sources[1])
+                reason = candidate.launch(call, *outputs, *sources[0], **sources[1])
                 if reason is not None:
                     if not isinstance(reason, str):
                         raise ImplementationError(
@@ -148,6 +161,8 @@ class Dispatcher:
                         )
                     declined.append((candidate.name, reason))
                     continue
+                if key is not None:
+                    self._kept.keep(key, call, candidate.name, declined, memory)
                 _written(outputs, bound, unbound)
                 self._record(device, name, candidate.name, declined)
                 return self.reference.returned(outputs)

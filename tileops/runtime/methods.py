@@ -216,8 +216,10 @@ class Methods:
         if argument.role is Role.TARGET:
             return "self.target"
         if argument.role is Role.DEVICE:
-            return f"_device_or_default(self.{argument.param})" if argument.param else (
-                "_device_or_default(None)"
+            return (
+                f"_device_or_default(self.{argument.param})"
+                if argument.param
+                else ("_device_or_default(None)")
             )
         param = argument.param or argument.name
         if argument.role is Role.CONSTRUCTION_TENSOR:
@@ -235,7 +237,6 @@ class Methods:
         if _is_listed(argument):
             return source
         return f"self.{param}"
-
 
     def _leader(self, name: str) -> str:
         """Where a construction-time tensor goes: to the first input that decides the device."""

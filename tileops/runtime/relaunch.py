@@ -1,0 +1,199 @@
+"""Launches kept from one call for the next of its kind: no launcher, no specialisation by Triton.
+
+In: the launches that a launcher made for a call. Out: the same kernels over the tensors of another
+call whose shapes, strides, dtypes, alignment and parameters are equal. A launcher reads nothing
+else, so that it would launch the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from tileops.runtime.launch import Call, current_stream, on_device
+
+_LIMIT = 512
+#: Triton compiles another kernel for pointers that are no multiple of it.
+_ALIGNMENT = 16
+
+
+class RecordingCall(Call):
+    """A call that also notes what it launched and allocated."""
+
+    __slots__ = ("launches", "workspaces")
+
+    def __init__(self, device: torch.device, capability: tuple[int, int] | None) -> None:
+        super().__init__(device, capability)
+        self.launches: list[tuple[Any, tuple[int, ...], dict[str, Any], Any]] = []
+        self.workspaces: list[torch.Tensor] = []
+
+    def empty(self, shape: int | Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """A workspace, noted."""
+        workspace = super().empty(shape, dtype)
+        self.workspaces.append(workspace)
+        return workspace
+
+    def _run(
+        self, kernel: Any, grid: tuple[int, ...], args: tuple[Any, ...], options: dict[str, Any]
+    ) -> Any:
+        compiled = super()._run(kernel, grid, args, options)
+        names = getattr(kernel, "arg_names", ())
+        given = dict(zip(names, args, strict=False)) | options
+        self.launches.append((kernel, grid, given, compiled))
+        return compiled
+
+
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    """A compiled kernel on its grid, and its arguments but for those that are of one call."""
+
+    start: Callable[..., None]
+    args: tuple[Any, ...]
+    pointers: tuple[tuple[int, int], ...]
+    descriptors: tuple[tuple[int, int, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a call launched: by which implementation, who declined before it, and its kernels."""
+
+    implementation: str
+    declined: tuple[tuple[str, str], ...]
+    launches: tuple[_Launch, ...]
+    workspaces: tuple[tuple[torch.Size, torch.dtype], ...]
+    device: torch.device
+
+    def again(self, tensors: Sequence[torch.Tensor | None]) -> None:
+        """Makes the launches over these tensors, which come in the order of the first call's."""
+        places: list[Any] = list(tensors)
+        for shape, dtype in self.workspaces:
+            places.append(torch.empty(shape, dtype=dtype, device=self.device))
+        with on_device(self.device):
+            stream = current_stream(self.device)
+            for launch in self.launches:
+                args = list(launch.args)
+                for position, place in launch.pointers:
+                    args[position] = places[place]
+                for position, place, descriptor in launch.descriptors:
+                    args[position] = _over(descriptor, places[place])
+                launch.start(*args, stream=stream)
+
+
+def key_of(
+    outputs: Sequence[Any], tensors: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[list[Any], Hashable]:
+    """The tensors of a call, and what its launches depend on; None where that cannot be told.
+
+    An output that is a written input counts as that input.
+    """
+    memory: list[Any] = [None if any(o is t for t in tensors) else o for o in outputs]
+    parts: list[Any] = [o.data_ptr() % _ALIGNMENT for o in memory if o is not None]
+    for value in (*tensors, *keywords.values()):
+        kind = type(value)
+        if value is None or kind is int or kind is bool or kind is str:
+            # True is equal to 1 and hashes alike.
+            parts += (kind, value)
+        elif kind is float:
+            # Negative zero is equal to zero, and NaN to nothing.
+            parts.append(value.hex())
+        elif isinstance(value, torch.Tensor):
+            memory.append(value)
+            parts += (value.dtype, value.shape, value.stride(), value.data_ptr() % _ALIGNMENT)
+        elif (kind is list or kind is tuple) and all(type(item) is int for item in value):
+            parts.append(tuple(value))
+        elif kind is torch.dtype or kind is complex:
+            parts.append(repr(value))
+        else:
+            return memory, None
+    return memory, tuple(parts)
+
+
+class KeptLaunches:
+    """The kept launches of one overload, by what they depend on."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, Kept] = {}
+        self.find = self._kept.get
+        self.forget = self._kept.clear
+
+    def keep(
+        self,
+        key: Hashable,
+        call: RecordingCall,
+        implementation: str,
+        declined: Sequence[tuple[str, str]],
+        tensors: Sequence[torch.Tensor | None],
+    ) -> None:
+        """Keeps what `call` launched, unless a kernel was given memory of other tensors."""
+        places = _places((*tensors, *call.workspaces))
+        if key is None or places is None or not call.launches:
+            return
+        launches = []
+        for launched in call.launches:
+            launch = _launch(*launched, places)
+            if launch is None:
+                return
+            launches.append(launch)
+        if len(self._kept) >= _LIMIT:
+            self._kept.clear()
+        self._kept[key] = Kept(
+            implementation,
+            tuple(declined),
+            tuple(launches),
+            tuple((item.shape, item.dtype) for item in call.workspaces),
+            call.device,
+        )
+
+
+def _places(tensors: Sequence[torch.Tensor | None]) -> dict[int, int] | None:
+    """Positions by address; None where two tensors begin at one, which tells them apart no more."""
+    places: dict[int, int] = {}
+    for position, tensor in enumerate(tensors):
+        if tensor is not None and tensor.numel() > 0:
+            address = tensor.data_ptr()
+            if address in places:
+                return None
+            places[address] = position
+    return places
+
+
+def _launch(
+    kernel: Any,
+    grid: tuple[int, ...],
+    given: dict[str, Any],
+    compiled: Any,
+    places: dict[int, int],
+) -> _Launch | None:
+    """The launch as it is kept; None where it has to be made anew each time."""
+    if not hasattr(compiled, "packed_metadata"):
+        return None
+    args: list[Any] = []
+    pointers, descriptors = [], []
+    for position, parameter in enumerate(kernel.params):
+        value = given.get(parameter.name, parameter.default)
+        if isinstance(value, torch.Tensor):
+            place = places.get(value.data_ptr())
+            if place is None:
+                return None
+            pointers.append((position, place))
+            value = None
+        elif isinstance(getattr(value, "base", None), torch.Tensor):
+            place = places.get(value.base.data_ptr())
+            if place is None:
+                return None
+            descriptors.append((position, place, _over(value, None)))
+            value = None
+        args.append(value)
+    full = (*grid, 1, 1)[:3]
+    return _Launch(compiled[full], tuple(args), tuple(pointers), tuple(descriptors))
+
+
+def _over(descriptor: Any, base: torch.Tensor | None) -> Any:
+    """A tensor descriptor like this one over other memory."""
+    other = object.__new__(type(descriptor))
+    other.__dict__.update(descriptor.__dict__)
+    other.base = base
+    return other
