@@ -7,10 +7,12 @@ measurement itself took.
 
 from __future__ import annotations
 
+import functools
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,7 +20,7 @@ import torch
 from benchmarks import profile
 from benchmarks.case import DeviceLost, Unmeasurable, Values
 from benchmarks.kernels import device_time
-from benchmarks.kernels.baselines import baselines
+from benchmarks.kernels.baselines import Baseline, baselines
 from benchmarks.kernels.subject import Subject, subject_of
 from tileops.testing.cases import Row
 
@@ -54,16 +56,19 @@ def _measure(row: Row, compiling: bool) -> Values:
         count = device_time.sets_for(size + written)
         subjects = [first, *(first.with_copy() for _ in range(count - 1))]
     recorded = {}
-    for name, make in _forms(subjects, served, compiling):
+    for form in _forms(subjects, served, compiling):
         try:
-            with _timed(seconds, name):
-                recorded[name] = device_time.record(make())
+            with _timed(seconds, form.name), form.within():
+                calls = form.make()
+                if form.checked:
+                    _check(calls[0](), first)
+                recorded[form.name] = device_time.record(calls)
         except Exception as failed:
-            if name == "tileops":
+            if form.name == "tileops":
                 raise
             _still_there(failed)
             text = (str(failed).splitlines() or [""])[0]
-            failures[name] = f"{type(failed).__name__}: {text[:200]}"
+            failures[form.name] = f"{type(failed).__name__}: {text[:200]}"
     with _timed(seconds, "timing"):
         repeats = device_time.repeats_us(recorded)
     times = {name: statistics.median(items) for name, items in repeats.items()}
@@ -121,21 +126,50 @@ def serving(subject: Subject) -> tuple[str | None, dict[str, str]]:
     return None, declined
 
 
-def _forms(
-    subjects: Sequence[Subject], served: str | None, compiling: bool
-) -> Iterator[tuple[str, Callable[[], Calls]]]:
-    """Ours, then what a user would take instead, by name."""
-    yield "tileops", lambda: [item.ours for item in subjects]
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """One way to make the row's call, made for all sets of tensors."""
+
+    name: str
+    make: Callable[[], Calls]
+    within: Callable[[], AbstractContextManager[Any]] = nullcontext
+    checked: bool = False
+
+
+def _forms(subjects: Sequence[Subject], served: str | None, compiling: bool) -> Iterator[_Form]:
+    """Ours, then what a user would take instead."""
+    yield _Form("tileops", lambda: [item.ours for item in subjects])
     if served is not None:
         launcher = dict(subjects[0].launchers())[served]
-        yield "kernel", lambda: [item.launch(launcher) for item in subjects]
-    op = subjects[0].row.op
-    for name, _ in baselines(op, subjects[0].values):
-        yield name, lambda name=name: [dict(baselines(op, s.values))[name] for s in subjects]
+        yield _Form("kernel", lambda: [item.launch(launcher) for item in subjects])
+    for at, baseline in enumerate(_baselines(subjects[0])):
+        if compiling or not baseline.compiles:
+            make = functools.partial(_calls_of, at, subjects)
+            yield _Form(baseline.name, make, baseline.within, checked=True)
     if compiling:
-        yield "compile", lambda: compiled(subjects)
+        yield _Form("compile", lambda: compiled(subjects))
     # Last: what it allocates in between may leave the others too little memory.
-    yield "eager", lambda: [item.plain for item in subjects]
+    yield _Form("eager", lambda: [item.plain for item in subjects])
+
+
+def _baselines(subject: Subject) -> list[Baseline]:
+    ref_api = subject.row.bound.operator.signature.entry.ref_api
+    name = None if ref_api is None else ref_api.text
+    return list(baselines(subject.row.op, subject.values, name))
+
+
+def _calls_of(at: int, subjects: Sequence[Subject]) -> Calls:
+    return [_baselines(item)[at].call for item in subjects]
+
+
+def _check(results: Any, subject: Subject) -> None:
+    """A baseline whose values are wrong, or another dtype's, is none."""
+    got, want = _flat(results), _flat(subject.plain())
+    if [(t.shape, t.dtype) for t in got] != [(t.shape, t.dtype) for t in want]:
+        raise ValueError("its results have other shapes or dtypes")
+    error = max((_distance(*pair) for pair in zip(got, want, strict=True)), default=0.0)
+    if not error <= ERROR_LIMIT:
+        raise ValueError(f"its values are off by {error:.2g}")
 
 
 def compiled(subjects: Sequence[Subject]) -> Calls:

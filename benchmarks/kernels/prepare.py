@@ -21,7 +21,7 @@ from benchmarks.results import say
 MOST_WORKERS = 8
 
 
-def prepare(cases: Sequence[Case], options: Options) -> None:
+def prepare(cases: Sequence[Case], options: Options, size: int | None = None) -> None:
     """Compiles the rows of these cases; at once where there are no processes for it."""
     workers = workers_for(options)
     if workers < 2 or len(cases) < 2:
@@ -29,8 +29,9 @@ def prepare(cases: Sequence[Case], options: Options) -> None:
     begun = time.monotonic()
     pool = _pool(workers)
     ids = [case.id for case in cases]
+    one = functools.partial(compile_row, compiling=options.compiling, size=size)
     try:
-        found = list(pool.map(functools.partial(compile_row, compiling=options.compiling), ids))
+        found = list(pool.map(one, ids))
     except BrokenProcessPool:
         _pool.cache_clear()
         say("    a compiling process died; the rows are compiled one by one")

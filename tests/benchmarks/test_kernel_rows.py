@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+import types
 from typing import Any
 
 import pytest
@@ -11,8 +13,17 @@ import torch
 
 import tileops
 from benchmarks import profile
-from benchmarks.case import Options
-from benchmarks.kernels import BENCHMARK, device_time, judge, measure, order, prepare, table
+from benchmarks.case import Case, Options
+from benchmarks.kernels import (
+    BENCHMARK,
+    device_time,
+    judge,
+    libraries,
+    measure,
+    order,
+    prepare,
+    table,
+)
 from benchmarks.kernels.baselines import baselines
 from benchmarks.kernels.subject import subject_of
 from benchmarks.profile.store import Ceiling
@@ -34,14 +45,13 @@ def test_the_forms_of_a_row_agree(op: str) -> None:
         assert [t.data_ptr() for t in copy.tensors] != [t.data_ptr() for t in subject.tensors] or (
             not subject.tensors
         )
-        for _, run in baselines(op, copy.values):
+        for baseline in measure._baselines(copy):
             try:
-                other = run()
+                results = baseline.call()
             except RuntimeError:
-                continue  # a backend that only a GPU has
-            want = subject.plain()
-            want = want.transpose(1, 2) if op == "GQADenseFwdOp" else want
-            torch.testing.assert_close(other.float(), want.float(), rtol=2e-2, atol=2e-2)
+                assert baseline.name in ("flash", "cudnn")  # backends that only a GPU has
+                continue
+            measure._check(results, copy)
     assert dict(subject.launchers())
 
 
@@ -49,6 +59,63 @@ def test_every_implemented_row_is_a_case() -> None:
     found = [case.id for case in BENCHMARK.cases(Options())]
     assert len(found) == len(set(found))
     assert {name.split()[1] + "Op" for name in found} == set(IMPLEMENTED)
+
+
+def test_attention_is_held_against_flex_where_it_can_express_the_row() -> None:
+    found = 0
+    with torch.no_grad():
+        for row in rows("GQADenseFwdOp"):
+            subject = subject_of(row, "cpu", max_elements=4096)
+            for baseline in measure._baselines(subject):
+                if baseline.name == "flex":
+                    assert baseline.compiles
+                    measure._check(baseline.call(), subject)
+                    found += 1
+    assert found
+
+
+def test_a_baseline_with_wrong_values_does_not_count() -> None:
+    with torch.no_grad():
+        subject = subject_of(rows("ReLUFwdOp")[0], "cpu", max_elements=4096)
+        right = subject.plain()
+        measure._check(right, subject)
+        for wrong in (right + 0.5, right.double(), right[:-1], right * float("nan")):
+            with pytest.raises(ValueError, match="its"):
+                measure._check(wrong, subject)
+
+
+def test_functions_of_torch_come_from_the_manifest() -> None:
+    x = torch.randn(4, 4)
+    named = {"input": x, "alpha": 0.5, "inplace": False, "target": None}
+    found = list(baselines("ELUFwdOp", named, "torch.nn.functional.elu"))
+    assert [item.name for item in found] == ["torch"]
+    assert torch.equal(found[0].call(), torch.nn.functional.elu(x, 0.5))
+    assert not list(baselines("ELUFwdOp", {**named, "inplace": True}, "torch.nn.functional.elu"))
+    assert not list(baselines("XFwdOp", named, "flashinfer.activation.x"))
+
+
+def test_libraries_that_are_there_are_baselines(monkeypatch: Any) -> None:
+    class Liger:
+        liger_swiglu = staticmethod(lambda a, b: torch.nn.functional.silu(a) * b)
+
+    @contextlib.contextmanager
+    def use_gems() -> Any:
+        yield
+
+    gems = types.SimpleNamespace(use_gems=use_gems)
+    found = {"liger": Liger, "flag_gems": gems}
+    monkeypatch.setattr(libraries, "library", found.get)
+    assert libraries.available() == ["liger", "flag_gems"]
+    with torch.no_grad():
+        subject = subject_of(rows("SiLUAndMulFwdOp")[0], "cpu", max_elements=4096)
+        monkeypatch.setattr(gems, "silu_and_mul", Liger.liger_swiglu, raising=False)
+        calls = {item.name: item for item in measure._baselines(subject)}
+        assert list(calls) == ["liger", "flag_gems"]
+        measure._check(calls["liger"].call(), subject)
+        names = [
+            item.name for item in measure._baselines(subject_of(rows("ExpFwdOp")[0], "cpu", 64))
+        ]
+        assert names == ["torch", "flag_gems"]
 
 
 def values(ours: float, other: float, **more: Any) -> dict[str, Any]:
@@ -110,9 +177,11 @@ def test_the_first_round_has_every_operator_and_families_take_turns() -> None:
     assert list(order.in_turn(["ab", "c", "def"])) == list("acdbef")
 
 
-def test_a_row_is_compiled_ahead() -> None:
+def test_a_row_is_compiled_ahead(capsys: Any) -> None:
     name = next(case.id for case in BENCHMARK.cases(Options()) if "ReLU" in case.id)
     assert prepare.compile_row(name, compiling=False, size=4096) is None
+    prepare.prepare([Case(name, dict)] * 2, Options(compiling=False, workers=2), size=64)
+    assert "2 rows compiled ahead by 2 processes" in capsys.readouterr().err
     reason = prepare.compile_row("no row", compiling=False, size=4096)
     assert reason is not None and "KeyError" in reason
 
