@@ -19,6 +19,7 @@ from tileops.runtime import (
     boundary,
     cache_tag,
     composite,
+    construction,
     contents,
     inlining,
     library,
@@ -64,6 +65,7 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
     }
     names |= {f"_default_{a.name}": a.default for a in layout.arguments if not a.required}
     names |= {f"_gather_{name}": gather for name, (_, gather) in layout.spread.items()}
+    names |= {f"_follow_{name}": construction.follower(bound, name) for name in _held(layout)}
     names |= {f"_infinite_{name}": value for name, value in layout.infinite.items()}
     branches = bound.branch is not None
     if branches:
@@ -139,8 +141,8 @@ def _wrong_branch(bound: Bound, overload: OverloadHeader) -> Callable[[str], Non
 
 
 def _infer(layout: Layout, branches: bool) -> list[str]:
-    lines = []
-    held = [a.name for a in layout.arguments if a.role is Role.CONSTRUCTION_TENSOR]
+    held = _held(layout)
+    lines = _follow(layout)
     if layout.device and held:
         lines.append(f"{layout.device} = _indexed({layout.device})")
     elif layout.device:
@@ -165,6 +167,17 @@ def _infer(layout: Layout, branches: bool) -> list[str]:
         lines.append(f"if _right != {layout.overload.name!r}:")
         lines.append(f"{_INDENT}_wrong_branch(_right)")
     return lines
+
+
+def _held(layout: Layout) -> list[str]:
+    return [a.name for a in layout.arguments if a.role is Role.CONSTRUCTION_TENSOR]
+
+
+def _follow(layout: Layout) -> list[str]:
+    """Construction-time tensors brought to the inputs' device and their signature dtypes."""
+    leaders = _tuple(layout.leaders)
+    params = ", ".join(f'"{a.name}": {a.name}' for a in layout.arguments if a.role is Role.PARAM)
+    return [f"{name} = _follow_{name}({name}, {leaders}, {{{params}}})" for name in _held(layout)]
 
 
 def _allocate(layout: Layout) -> str:
@@ -352,6 +365,8 @@ def _autograd(layout: Layout) -> str:
         for name in layout.tensors
     )
     body = [
+        # Above autograd, so that the gradient finds its way back.
+        *_follow(layout),
         # Tangents would be silently zero behind a kernel.
         "if _forward_ad._current_level >= 0:",
         f"{_INDENT}return _transform_function({_call(layout)})",

@@ -244,13 +244,7 @@ class Methods:
         declared = None if signature is None else signature.tensor(name)
         if declared is not None and declared.decl.on_cpu:
             return ""
-        tensors = {} if signature is None else {t.name: t for t in signature.inputs}
-        leaders = [
-            a.name
-            for a in self.inputs
-            if a.role is Role.INPUT and not (a.name in tensors and tensors[a.name].decl.on_cpu)
-        ]
-        return "".join(f", {leader}" for leader in leaders)
+        return "".join(f", {leader}" for leader in self.layouts[0].leaders)
 
 
 def _default_device(device: Any) -> Any:
