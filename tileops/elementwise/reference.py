@@ -6,17 +6,12 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-__all__ = ["add", "gelu", "gelu_and_mul", "round_decimals", "silu_and_mul", "sinusoidal"]
+__all__ = ["gelu", "gelu_and_mul", "round_decimals", "silu_and_mul", "sinusoidal"]
 
 
 def gelu(input: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
     """x * Phi(x), or its tanh approximation."""
     return F.gelu(input, approximate=approximate).contiguous()
-
-
-def add(input: torch.Tensor, other: torch.Tensor, *, alpha: int | float = 1) -> torch.Tensor:
-    """input + alpha * other."""
-    return torch.add(input, other, alpha=alpha).contiguous()
 
 
 def gelu_and_mul(input: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
