@@ -23,9 +23,20 @@ for info in op_db:
 MIXED = "tensors of several dtypes"
 NUMBER = "a number in place of a tensor"
 BOOL = "a bool in place of a number"
-OTHER = "a parameter that the entry does not have"
+TENSOR = "a tensor in place of a number"
 #: The refusals of each operator; those left out take every sample.
-REFUSED = {"AddFwdOp": {BOOL}}
+REFUSED = {
+    "AddFwdOp": {BOOL},
+    "ClampTensorFwdOp": {MIXED},
+    "LerpScalarFwdOp": {TENSOR},
+    "LerpTensorFwdOp": {NUMBER},
+    "MaskedFillScalarFwdOp": {TENSOR},
+    "MaskedFillTensorFwdOp": {NUMBER},
+}
+
+
+#: The inputs that share a dtype; masks and conditions do not.
+TYPED = {"input", "other", "exponent", "min", "max", "end", "weight", "value"}
 
 
 def infos(row):
@@ -40,21 +51,26 @@ def dtypes_of(op):
 def arguments(op, sample):
     """The sample as a call of the operator: (parameters, tensors), or why there is none."""
     signature = op.bound().operator.signature
-    tensors = [sample.input, *sample.args]
+    inputs = [tensor.name for tensor in signature.inputs]
     names = [param.name for param in signature.params if param.name != "inplace"]
-    count = len(signature.inputs)
-    params = dict(zip(names, tensors[count:], strict=False)) | dict(sample.kwargs)
-    params.pop("inplace", None)
-    tensors = tensors[:count]
+    values = [sample.input, *sample.args]
+    if op is family.WhereFwdOp:
+        values[:2] = reversed(values[:2])  # a method there, called on `input`
+    given = dict(zip([*inputs, *names], values, strict=False)) | dict(sample.kwargs)
+    assert len(values) <= len(inputs) + len(names) and set(given) <= {*inputs, *names, "inplace"}
+    tensors = [given.get(name) for name in inputs]
+    params = {name: given[name] for name in names if name in given}
+    if op is family.ClampScalarFwdOp:  # PyTorch has samples with tensors only
+        numbers = {n: t for n, t in params.items() if isinstance(t, torch.Tensor) and t.numel()}
+        params = {n: t.flatten()[0].item() for n, t in numbers.items()}
+    if any(isinstance(value, torch.Tensor) for value in params.values()):
+        return TENSOR
     if isinstance(params.get("alpha"), bool):
         return BOOL
-    if not set(params) <= set(names) or len(sample.args) > count - 1 + len(names):
-        return OTHER
-    if any(not isinstance(t, torch.Tensor) for t in tensors):
+    if any(not isinstance(t, torch.Tensor | None) for t in tensors):
         return NUMBER
-    if len({t.dtype for t in tensors}) > 1:
-        return MIXED
-    return params, tensors
+    typed = {t.dtype for n, t in zip(inputs, tensors, strict=True) if n in TYPED and t is not None}
+    return MIXED if len(typed) > 1 else (params, tensors)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.op)

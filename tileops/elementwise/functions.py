@@ -123,6 +123,8 @@ FUNCTIONS = {
     "masked_fill": Function(selections.masked_fill, parts=True),
     "lerp_tensor": Function(selections.lerp_tensor),
     "clamp": Function(selections.clamp),
+    "clamp_scalar": Function(selections.clamp_scalar),
+    "nan_to_num": Function(selections.nan_to_num, parts=True),
 }
 
 
@@ -205,12 +207,55 @@ def _round(call: Call, function: str, inputs: Any, params: dict[str, Any]) -> Ch
     return Chosen(name, inputs, (scalar_argument(x.dtype, math.pow(10.0, abs(decimals))),))
 
 
+def _clamp_tensor(call: Call, function: str, inputs: Any, params: dict[str, Any]) -> Chosen | str:
+    x, low, high = inputs
+    if low is None:
+        return Chosen("minimum", (x, high))
+    return Chosen("maximum", (x, low)) if high is None else Chosen("clamp", inputs)
+
+
+def _clamp_scalar(call: Call, function: str, inputs: Any, params: dict[str, Any]) -> Chosen | str:
+    """Bounds that are not given are the dtype's own."""
+    dtype = inputs[0].dtype
+    if dtype.is_floating_point:
+        ends: tuple[int | float, int | float] = (-math.inf, math.inf)
+    else:
+        ends = (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
+    given = (params.get("min"), params.get("max"))
+    bounds = (end if bound is None else bound for bound, end in zip(given, ends, strict=True))
+    return Chosen(function, inputs, tuple(scalar_argument(dtype, bound) for bound in bounds))
+
+
+def _nan_to_num(call: Call, function: str, inputs: Any, params: dict[str, Any]) -> Chosen | str:
+    dtype = inputs[0].dtype.to_real()
+    if not dtype.is_floating_point:
+        return Chosen(function, inputs)
+    largest = torch.finfo(dtype).max
+    given = (params.get("nan"), params.get("posinf"), params.get("neginf"))
+    values = (v if x is None else x for x, v in zip(given, (0.0, largest, -largest), strict=True))
+    return Chosen(function, inputs, tuple(scalar_argument(dtype, value) for value in values))
+
+
+def _prelu(call: Call, function: str, inputs: Any, params: dict[str, Any]) -> Chosen | str:
+    """Slopes of channels along axis 1."""
+    x, weight = inputs
+    if weight.numel() == 1:
+        return Chosen(function, (x, weight.reshape(())))
+    for _ in range(x.dim() - 2):
+        weight = weight.unsqueeze(-1)
+    return Chosen(function, (x, weight))
+
+
 CHOICES: dict[str, Choice] = {
     "add": _scaled,
     "bitwise_not": _bitwise_not,
+    "clamp_scalar": _clamp_scalar,
+    "clamp_tensor": _clamp_tensor,
     "div": _divided,
     "gelu": _gelu,
+    "nan_to_num": _nan_to_num,
     "pow": _power,
+    "prelu": _prelu,
     "round": _round,
     "sub": _scaled,
 }

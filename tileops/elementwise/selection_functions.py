@@ -1,10 +1,13 @@
-"""Functions of three elements, for the pointwise kernels: `function(a, b, c, p, q, r)`; see
-`binary_functions`."""
+"""Functions that choose, hold and mix elements, for the pointwise kernels.
+
+Those of three elements are `function(a, b, c, p, q, r)`; see `binary_functions`.
+"""
 
 import triton
 import triton.language as tl
 
-from tileops.elementwise.binary_functions import interpolated, wide
+from tileops.elementwise.binary_functions import as_scalar, interpolated, wide
+from tileops.elementwise.unary_functions import real
 
 
 @triton.jit
@@ -32,3 +35,17 @@ def held(x, low, high):
 @triton.jit
 def clamp(a, b, c, p, q, r):
     return held(wide(a), wide(b), wide(c))
+
+
+@triton.jit
+def clamp_scalar(x, p, q, r):
+    return held(x, as_scalar(p, x), as_scalar(q, x))
+
+
+@triton.jit
+def nan_to_num(x, p, q, r):
+    if x.dtype.is_floating():
+        x = tl.where(x == float("inf"), real(q, x), tl.where(x == float("-inf"), real(r, x), x))
+        return tl.where(x != x, real(p, x), x)
+    else:
+        return x

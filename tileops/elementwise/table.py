@@ -1,6 +1,6 @@
 """The elementwise operators that are one PyTorch function each, as a table: those of one tensor.
 
-In: a line per operator. Out: `TABLE`, every line, those of table_binary.py too.
+In: a line per operator. Out: `TABLE`, every line, those of the tables beside this one too.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import torch.nn.functional as F
 from tileops.elementwise import reference
 from tileops.elementwise.row import Pointwise
 from tileops.elementwise.table_binary import BINARY
+from tileops.elementwise.table_selection import SELECTIONS
 
-__all__ = ["ACTIVATIONS", "BINARY", "TABLE", "UNARY"]
+__all__ = ["ACTIVATIONS", "BINARY", "SELECTIONS", "TABLE", "UNARY"]
 
 _FLOATS = "Half precision is computed in float32 and rounded once, float64 in float64."
 _PROMOTED = f"Integers and booleans are computed in, and give, float32. {_FLOATS}"
@@ -122,4 +123,4 @@ ACTIVATIONS = (
     ),
 )
 
-TABLE = (*UNARY, *ACTIVATIONS, *BINARY)
+TABLE = (*UNARY, *ACTIVATIONS, *BINARY, *SELECTIONS)

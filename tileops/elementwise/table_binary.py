@@ -71,7 +71,7 @@ ARITHMETIC = (
             f"Quotients are correctly rounded. {_ONCE} With a rounding mode the quotient is first"
             ' one of the inputs\' dtype, as in torch; "floor" goes by way of the remainder, as'
             " Python does.",
-            "of the inputs' common dtype, but float32 for integers without a rounding mode",
+            "of the inputs' dtype; float32 for unrounded integers",
             errors=f'{_REFUSED[:-1]}, or rounding_mode is not None, "trunc" or "floor".',
         ),
         unchecked=f"with a rounding mode, {_ZERO}",
