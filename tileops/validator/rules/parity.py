@@ -31,7 +31,9 @@ def construction(subject: Subject) -> None:
     found: Any = class_or_none(subject)
     if found is None or subject.signature is None:
         return
-    have = list(inspect.signature(found.__init__).parameters.values())[1:]
+    have = _parameters(subject, found, "__init__")
+    if have is None:
+        return
     policy = {"target", *getattr(found, "injected_parameters", ())}
     for item in [item for item in have if item.name in policy]:
         if item.kind is not inspect.Parameter.KEYWORD_ONLY:
@@ -45,7 +47,9 @@ def call(subject: Subject) -> None:
     found: Any = class_or_none(subject)
     if found is None or subject.signature is None:
         return
-    have = list(inspect.signature(found.forward).parameters.values())[1:]
+    have = _parameters(subject, found, "forward")
+    if have is None:
+        return
     wanted = forward_parameters(subject.signature)
     extra = [item for item in have if item.name not in {w.name for w in wanted}]
     for item in extra:
@@ -55,6 +59,20 @@ def call(subject: Subject) -> None:
                 f"forward must take its own execution parameter {item.name} keyword-only",
             )
     _compare(subject, "forward", [item for item in have if item not in extra], wanted)
+
+
+def _parameters(subject: Subject, found: Any, method: str) -> list[inspect.Parameter] | None:
+    """What a method of the class takes after self; None where it does not say."""
+    from tileops.runtime.errors import CallError
+
+    try:
+        return list(inspect.signature(getattr(found, method)).parameters.values())[1:]
+    except (TypeError, ValueError, CallError) as error:
+        reason = " ".join(str(error).split())
+        subject.report(
+            codes.WRONG_PARAMETERS, f"{method} must have a signature to compare, got {reason}"
+        )
+        return None
 
 
 def init_parameters(signature: Signature) -> list[Wanted]:
