@@ -6,6 +6,7 @@ The checks are `tileops.validator`'s; here are the options, the choice of entrie
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -93,14 +94,16 @@ def run(args: argparse.Namespace) -> int:
     static = args.static or not (may_import(args) or args.package)
     if args.compile and static:
         raise CommandError("--compile must import operator code, which a static run does not")
-    report = validate(
-        folder,
-        select=lambda entry: _chosen(entry, args),
-        static=static,
-        options=Options(args.nightly, args.compile, args.timeout, args.package),
-        jobs=args.jobs,
-        progress=_progress(),
-    )
+    # What imported code prints must not stand in the report.
+    with contextlib.redirect_stdout(sys.stderr):
+        report = validate(
+            folder,
+            select=lambda entry: _chosen(entry, args),
+            static=static,
+            options=Options(args.nightly, args.compile, args.timeout, args.package),
+            jobs=args.jobs,
+            progress=_progress(),
+        )
     write(_form(report, args.format))
     advisories = len(report.findings) - report.findings.errors
     failed = report.findings.errors or (args.strict_advisories and advisories)

@@ -125,8 +125,15 @@ def steps(found: Sequence[Row]) -> Iterator[Step]:
     for row in branches:
         small = row.shrunk(SMALL)
         yield _step("inductor", row, lambda row=small: _inductor(_call(row)), sound)
+    # A backward traced for every presence costs more than all the rest, and takes the same path.
+    traced_back = [
+        max(rows, key=lambda row: sum(row.case.present.values()))
+        for rows in _alike(chosen, lambda row: row.overload)
+    ]
     for row in chosen:
-        yield _real_step("opcheck", row, compiled.check_opcheck, ("class", *sound, "inductor"))
+        grad = any(row is other for other in traced_back)
+        after = ("class", *sound, "inductor")
+        yield _real_step("opcheck", row, compiled.check_opcheck, after, grad)
 
 
 def call_steps(
@@ -267,7 +274,13 @@ def _has_boundary(row: Row) -> bool:
 
 def _instance(row: Row, case: Case) -> Any:
     cls: Any = row.bound.op_class
-    return cls(**case.params)
+    try:
+        return cls(**case.params)
+    except Exception as error:
+        raise CheckFailed(
+            f"{row.op}: must take the parameters of the row, got {type(error).__name__}: {error}",
+            Fault.GRAPH,
+        ) from error
 
 
 def _class_static(row: Row) -> None:
@@ -294,13 +307,19 @@ def _of_class(row: Row, call: Call) -> Call:
 # --- on real CPU tensors --------------------------------------------------------------------------
 
 
-def _real_step(name: str, row: Row, check: Callable[[Call], Any], after: tuple[str, ...]) -> Step:
-    """The check in every layout, and at the sizes 0 and 1."""
+def _real_step(
+    name: str,
+    row: Row,
+    check: Callable[[Call], Any],
+    after: tuple[str, ...],
+    grad: bool = True,
+) -> Step:
+    """The check in every layout, and at the sizes 0 and 1; with `grad` also requiring gradients."""
     keep = row.bound.header.contiguous
     small = row.shrunk(SMALL)
 
     def each() -> None:
-        _every_way(_call(small), check, keep)
+        _every_way(_call(small), check, keep, grad)
         for size in (0, 1):
             for case in with_size(small.case, size):
                 _named(f"size {size}", _call(replace(small, case=case)), check)
@@ -308,8 +327,12 @@ def _real_step(name: str, row: Row, check: Callable[[Call], Any], after: tuple[s
     return _step(name, row, each, after)
 
 
-def _every_way(call: Call, check: Callable[[Call], Any], keep: Sequence[str] = ()) -> None:
+def _every_way(
+    call: Call, check: Callable[[Call], Any], keep: Sequence[str] = (), grad: bool = True
+) -> None:
     for way, variant in compiled.variants(call, keep):
+        if way == "requires grad" and not grad:
+            continue
         _named("" if way == "contiguous" else way, variant, check)
 
 

@@ -120,12 +120,26 @@ def _compare(
             subject.report(
                 codes.WRONG_PARAMETERS,
                 f"{where} must take {want.name} {kind}, got {item.kind.description}",
+                **_declared(subject, want.name),
             )
         default = MISSING if item.default is inspect.Parameter.empty else item.default
+        shown = "nothing" if default is MISSING else repr(default)
         if not _same(default, want.default):
             subject.report(
-                codes.WRONG_PARAMETERS, f"{where} must take {want}, got the default {default!r}"
+                codes.WRONG_PARAMETERS,
+                f"{where} must take {want}, got the default {shown}",
+                **_declared(subject, want.name),
             )
+
+
+def _declared(subject: Subject, name: str) -> dict[str, Any]:
+    """Where the manifest declares a parameter or an input: the place that the author edits."""
+    names = [("params", decl.name) for decl in subject.entry.params]
+    names += [("inputs", decl.name) for decl in subject.entry.inputs]
+    for group, declared in names:
+        if declared.text == name:
+            return {"span": declared.span, "field": f"signature.{group}.{name}"}
+    return {}
 
 
 def _stands(have: Any, want: ADTValue) -> bool:
