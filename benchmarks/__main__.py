@@ -28,6 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
                         help="cases whose name contains TEXT; may be given again")  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="a few small cases of each")
     parser.add_argument("--no-compile", action="store_true", help="torch.compile left out")
+    parser.add_argument("--workers", type=int, default=0, metavar="N",
+                        help="processes that compile ahead; 1 for none")  # fmt: skip
     parser.add_argument("--results", type=Path, default=results.FOLDER, help="folder of the lines")
     given = parser.parse_args(arguments)
     for name in given.names:
@@ -37,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     return run(
         [known[name] for name in given.names or every],
         Request(
-            Options(given.quick, not given.no_compile),
+            Options(given.quick, not given.no_compile, given.workers),
             given.results,
             given.seconds,
             given.resume,

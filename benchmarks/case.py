@@ -16,10 +16,14 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a run is asked for: `quick` a tiny subset, `compiling` baselines of torch.compile."""
+    """What a run is asked for: `quick` a tiny subset, `compiling` baselines of torch.compile.
+
+    `workers` processes compile ahead; 0 stands for as many as the machine is good for.
+    """
 
     quick: bool = False
     compiling: bool = True
+    workers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,9 @@ class Case:
 class Benchmark:
     """A named set of cases. `shown` turns the values of finished cases, by id, into text.
 
-    `by_name_only` leaves it out of a run that names none.
+    `by_name_only` leaves it out of a run that names none. `prepare` is given the next `batch` cases
+    before the first of them is measured, so that what is slow and measures nothing, compilation,
+    may be done in several processes.
     """
 
     name: str
@@ -43,10 +49,16 @@ class Benchmark:
     shown: Callable[[dict[str, Values]], str]
     needs_gpu: bool = False
     by_name_only: bool = False
+    prepare: Callable[[Sequence[Case], Options], None] | None = None
+    batch: int = 0
 
 
 class Unmeasurable(Exception):
     """A case that this machine cannot measure; one sentence."""
+
+
+class DeviceLost(Exception):
+    """A fault after which no case of this process can be measured; one sentence."""
 
 
 @dataclass(slots=True)

@@ -2,8 +2,8 @@
 
 In: the shipped manifest and generated ones. Out: seconds of CPU and milliseconds for each entry,
 in this process, of reading, signatures and plans, and workloads with their cost models; of
-instantiating 2000 cases, contents not made; and what `tileops validate --static` takes as a process:
-seconds, and its largest memory in MiB.
+instantiating 2000 cases, contents not made; and what `tileops validate --static` takes as a
+process: seconds, and its largest memory in MiB.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def measure(row: Any) -> Values:
 
     with torch.no_grad():
         first = subject_of(row, device_time.device())
-        served = serving(first)
+        served, _ = serving(first)
         if served is None:
             raise Unmeasurable("no kernel takes the row")
         count = device_time.sets_for(sum(tensor.nbytes for tensor in first.tensors))

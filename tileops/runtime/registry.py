@@ -22,6 +22,7 @@ from tileops.runtime.bound import Bound
 from tileops.runtime.errors import CallError
 
 _default: Registry | None = None
+_registries: list[Registry] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class Registry:
                     self.skipped = (*self.skipped, Skipped(name, reason))
                     del self._bound[name]
             self._registered = True
+            _registries.append(self)
             schemas = (o.schema for b in self._bound.values() for o in b.header.overloads)
             classes = () if self._classes is None else self._classes.values()
             cache_tag.tag_caches(self.namespace, schemas, self.fingerprint, classes)
@@ -170,6 +172,11 @@ def _build(bound: Bound, overload: str) -> library.Functions:
 
     found = next(item for item in bound.header.overloads if item.name == overload)
     return adapters.build(bound, found)
+
+
+def registries() -> tuple[Registry, ...]:
+    """Every registry of this process, in the order of registration."""
+    return tuple(_registries)
 
 
 def set_default(registry: Registry) -> None:
