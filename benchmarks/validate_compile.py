@@ -2,7 +2,7 @@
 
 In: the shipped manifest. Out: for each family, served by one worker process at a time, seconds of
 CPU of the workers with their start, also for each entry and dtype case, and the slowest entry by
-the clock. A case is opaque or inlined as its class's policy on the CPU, where Inductor is run, has it.
+the clock. A case is opaque or inlined as its class's policy on the CPU, where Inductor runs, says.
 """
 
 from __future__ import annotations
