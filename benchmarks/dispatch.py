@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from benchmarks.case import Benchmark, Case, Options, Table, Unmeasurable, Values
+from benchmarks.case import Benchmark, Case, Options, Shown, Table, Unmeasurable, Values
 from benchmarks.host_time import repeats_us
 
 MODES = ("no_grad", "grad mode", "inference", "gradient wanted")
@@ -21,6 +21,7 @@ MODES = ("no_grad", "grad mode", "inference", "gradient wanted")
 RATIO_LIMIT = 2.0
 # The bar: a call that was compiled and inlined, against an opaque node of custom_op.
 INLINED_LIMIT = 0.65
+OURS = ["tileops", "class", "inlined", "kernel inlined"]
 RATIOS = {"ratio": "tileops", "class_ratio": "class", "inlined_ratio": "inlined"}
 CHAIN = 8
 
@@ -43,7 +44,7 @@ def _values(repeats: dict[str, list[float]], each: int = 1) -> Values:
     """The least of all repeats counts; `each` calls were timed as one."""
     repeats = {name: [us / each for us in items] for name, items in repeats.items()}
     times = {name: min(items) for name, items in repeats.items()}
-    values: Values = {"us": times, "repeats": repeats, "against": "bare"}
+    values: Values = {"us": times, "repeats": repeats, "against": "bare", "ours": OURS}
     for name, form in RATIOS.items():
         if form in times:
             values[name] = times[form] / times["bare"]
@@ -122,7 +123,7 @@ def cases(options: Options) -> Iterable[Case]:
                 yield Case(f"{device}, {name}, compiled", run)
 
 
-def shown(values: dict[str, Values]) -> str:
+def shown(values: dict[str, Values]) -> Shown:
     """Microseconds for each form, and the ratios."""
     forms = (
         "tileops", "class", "bare", "custom_op", "inlined", "kernel inlined", "reference", "aten",
@@ -132,7 +133,7 @@ def shown(values: dict[str, Values]) -> str:
         cells = [item["us"].get(form) for form in forms]
         further = item.get("inlined_to_custom_op")
         table.add(name, *cells, item["ratio"], item["class_ratio"], further)
-    lines = [str(table), "ratios are to the bare operator, which checks nothing"]
+    lines: list[Table | str] = [table, "ratios are to the bare operator, which checks nothing"]
     bars = [
         item["ratio"]
         for name, item in values.items()
@@ -150,7 +151,7 @@ def shown(values: dict[str, Values]) -> str:
         lines.append(
             f"inlined at most {INLINED_LIMIT:.0%} of custom_op: {verdict}, {max(bars):.0%} at worst"
         )
-    return "\n".join(lines)
+    return lines
 
 
 BENCHMARK = Benchmark("dispatch", "host time of a call, microseconds of CPU", cases, shown)

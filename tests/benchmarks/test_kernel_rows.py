@@ -13,7 +13,7 @@ import torch
 
 import tileops
 from benchmarks import profile
-from benchmarks.case import Case, Options
+from benchmarks.case import Case, Options, text_of
 from benchmarks.kernels import (
     BENCHMARK,
     device_time,
@@ -29,6 +29,11 @@ from benchmarks.kernels.subject import subject_of
 from benchmarks.profile.store import Ceiling
 from tests.devices import gpu
 from tileops.testing.cases import rows
+
+
+def shown(rows: dict[str, Any]) -> str:
+    return text_of(table.shown(rows))
+
 
 IMPLEMENTED = [e.name for e in tileops.registry.entries if e.status == "implemented"]
 
@@ -130,7 +135,7 @@ def values(ours: float, other: float, **more: Any) -> dict[str, Any]:
 
 def test_the_table_puts_the_worst_row_first() -> None:
     rows = {"fast": values(1.0, 4.0), "slow": values(2.0, 2.0, wrong=True)}
-    text = table.shown(rows)
+    text = shown(rows)
     assert text.index("slow") < text.index("fast")
     assert "WRONG VALUES: slow" in text
     family = next(line for line in text.splitlines() if line.startswith("a "))
@@ -141,14 +146,14 @@ def test_the_table_puts_the_worst_row_first() -> None:
 def test_rows_that_fall_short_are_named() -> None:
     big = {"bytes": 10**8, "bytes_per_s": 3e12}
     rows = {"slow": values(2.0, 1.0), "fast": values(1.0, 1.0, **big)}
-    text = table.shown(rows)
+    text = shown(rows)
     assert "under 0.8 of the best other: slow, 0.50" in text
     assert "under 90% of the copy rate: fast, 75%" in text
     # Neither a row that is fast enough nor a small one.
     fine = {"a": values(1.0, 0.95), "b": values(1.0, 1.0, **{**big, "bytes_per_s": 3.7e12})}
-    assert "under 0.8 of" not in table.shown(fine) and "copy rate:" not in table.shown(fine)
+    assert "under 0.8 of" not in shown(fine) and "copy rate:" not in shown(fine)
     small = {"b": values(1.0, 1.0, bytes=10**6, bytes_per_s=1e12)}
-    assert "copy rate:" not in table.shown(small)
+    assert "copy rate:" not in shown(small)
 
 
 def test_a_tie_within_the_band_counts_as_one() -> None:
@@ -208,7 +213,7 @@ def test_the_measurement_of_a_row_without_a_gpu(op: str, monkeypatch: Any) -> No
     assert values["bytes_per_s"] == values["bytes"] / 2e-6
     assert values["repeats"]["tileops"] == repeats
     assert values["ceiling"]["name"] == "copy" and values["declined"] == {"row": "no GPU"}
-    assert "geometric means" in table.shown({"row": values})
+    assert "geometric means" in shown({"row": values})
 
 
 @gpu
