@@ -190,18 +190,23 @@ def test_a_launcher_that_decides_by_a_symbolic_size_keeps_the_node(driver):
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_values_are_the_same_under_every_policy(policy, dynamic):
-    x = torch.randn(64, 4096, device="cuda", dtype=torch.bfloat16)
-    w = torch.randn(4096, device="cuda", dtype=torch.bfloat16)
+    # In float32, so that what is rounded between the operators hardly shows.
+    x = torch.randn(64, 4096, device="cuda")
+    w = torch.randn(4096, device="cuda")
     weights = w.clone().requires_grad_()
     expected = norm_and_softmax(x, w)
+
+    def close(got, wanted):
+        torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-6)
+
     with tileops.boundary_policy(policy):
         compiled = torch.compile(norm_and_softmax, fullgraph=True, dynamic=dynamic)
         for rows in (64, 33, 1):
-            torch.testing.assert_close(compiled(x[:rows], w), expected[:rows])
+            close(compiled(x[:rows], w), expected[:rows])
         with torch.inference_mode():
-            torch.testing.assert_close(compiled(x, w), expected)
+            close(compiled(x, w), expected)
         with torch.autocast("cuda", torch.float16):
-            torch.testing.assert_close(compiled(x, w), expected)
+            close(compiled(x, w), expected)
         (gradient,) = torch.autograd.grad(compiled(x, weights).square().sum(), weights)
     (wanted,) = torch.autograd.grad(norm_and_softmax(x, weights).square().sum(), weights)
-    torch.testing.assert_close(gradient, wanted)
+    close(gradient, wanted)

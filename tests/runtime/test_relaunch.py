@@ -7,9 +7,10 @@ import torch
 
 import tileops
 from tests.devices import gpu
-from tileops.runtime import relaunch
+from tests.runtime import own
+from tileops.runtime import launch_key, library, relaunch
 from tileops.runtime.launch import Call
-from tileops.runtime.relaunch import KeptLaunches, RecordingCall, key_of
+from tileops.runtime.relaunch import KeptLaunches, RecordingCall
 
 CPU = torch.device("cpu")
 ops = torch.ops.tileops
@@ -33,41 +34,95 @@ class Kernel:
 
 
 class Compiled:
-    packed_metadata = ()
+    packed_metadata = function = ()
 
     def __init__(self, kernel):
         self.kernel = kernel
 
+    def run(self, x, y, z, stream, function, packed, metadata, enter, exit_, *args):
+        self.kernel.log.append(((x, y, z), args))
+
     def __getitem__(self, grid):
-        return lambda *args, stream: self.kernel.log.append((grid, args))
+        return lambda *args, stream: self.kernel.log.append(("watched", args))
 
 
-def serve(kernel, kept, out, x, n=5, workspace=True):
+def serve(kernel, kept, out, tensors, n=5, own=True):
     """A call by way of the kept launches, as the dispatcher makes it; whether it was a first one."""
-    memory, key = key_of([out], (x,), {"n": n})
+    memory = relaunch.memory([out], tensors, {"n": n})
+    key = (n, tuple(t.shape for t in tensors))
     found = kept.find(key)
     if found is not None:
         found.again(memory)
         return False
     call = RecordingCall(CPU, None)
-    partial = call.empty((2, 3), torch.float32) if workspace else torch.empty(6)
-    call.launch(kernel, (4,), out, x, n, partial, num_warps=2)
-    kept.keep(key, call, "row", [("flat", "too long")], memory)
+    partial = call.empty((2, 3), torch.float32) if own else torch.empty(6)
+    call.launch(kernel, (4,), out, *tensors, n, partial, num_warps=2)
+    kept.keep(key, call, ("row", (("flat", "too long"),)), memory, 1, lambda outputs: outputs[0])
     return True
 
 
 def test_the_same_kernel_runs_over_the_tensors_of_the_next_call():
     kernel, kept = Kernel(), KeptLaunches()
     a, b = torch.zeros(5), torch.ones(5)
-    assert serve(kernel, kept, a, b)
+    assert serve(kernel, kept, a, [b])
     c, d = torch.zeros(5), torch.ones(5)
-    assert not serve(kernel, kept, c, d)
+    assert not serve(kernel, kept, c, [d])
     (_, _), (grid, args) = kernel.log
-    assert grid == (4, 1, 1) and args[0] is c and args[1] is d
+    assert grid == (4, 1, 1) and args[:2] == (c.data_ptr(), d.data_ptr())
     # A fresh workspace, and a constexpr that the first launch left to its default.
-    assert args[2] == 5 and args[3].shape == (2, 3) and args[4] == 7
-    found = kept.find(key_of([c], (d,), {"n": 5})[1])
+    assert args[2] == 5 and args[3] not in (0, *args[:2]) and args[4] == 7
+    (found,) = kept._kept.values()
     assert found.implementation == "row" and found.declined == (("flat", "too long"),)
+    result = found.call((d,))
+    assert (
+        kernel.log[-1][1][0] == result.data_ptr()
+        and result.shape == (5,)
+        and result.dtype is c.dtype
+    )
+
+
+def test_memory_of_others_is_not_kept():
+    kernel, kept = Kernel(), KeptLaunches()
+    for _ in range(2):
+        assert serve(kernel, kept, torch.zeros(5), [torch.zeros(5)], own=False)
+
+
+def test_two_arguments_at_one_address_tell_nothing_apart():
+    kernel, kept = Kernel(), KeptLaunches()
+    kernel.params.insert(2, SimpleNamespace(name="y", default=None))
+    kernel.arg_names = ("out", "x", "y", "n", "partial", "BLOCK")
+    x, y = torch.zeros(5), torch.ones(5)
+    assert serve(kernel, kept, torch.zeros(5), [x, x])
+    assert serve(kernel, kept, torch.zeros(5), [x, y])
+    assert not serve(kernel, kept, torch.zeros(5), [x, x])
+    assert kernel.log[-1][1][1:3] == (x.data_ptr(), x.data_ptr())
+
+
+def test_a_written_input_is_one_tensor():
+    kernel, kept = Kernel(), KeptLaunches()
+    for first in (True, False):
+        x = torch.zeros(5)
+        assert serve(kernel, kept, x, [x]) is first
+    assert kernel.log[-1][1][:2] == (x.data_ptr(), x.data_ptr())
+
+
+def test_a_profiler_is_told(monkeypatch):
+    knobs = pytest.importorskip("triton.knobs")
+    kernel, kept = Kernel(), KeptLaunches()
+    serve(kernel, kept, torch.zeros(5), [torch.zeros(5)])
+    with knobs.runtime.scope():
+        knobs.runtime.launch_enter_hook.add(print)
+        serve(kernel, kept, torch.zeros(5), [torch.zeros(5)])
+        knobs.runtime.launch_enter_hook.remove(print)
+    assert kernel.log[-1][0] == "watched"
+
+
+def test_kept_launches_are_bounded(monkeypatch):
+    monkeypatch.setattr(relaunch, "_LIMIT", 4)
+    kernel, kept = Kernel(), KeptLaunches()
+    for n in range(20):
+        serve(kernel, kept, torch.zeros(5), [torch.zeros(5)], n=n)
+    assert len(kept._kept) <= 4
 
 
 def aligned(*shape, offset=0, dtype=torch.float32):
@@ -78,81 +133,80 @@ def aligned(*shape, offset=0, dtype=torch.float32):
     return block[skip + offset : skip + offset + count].view(shape)
 
 
+def layout_of(op, overload="default"):
+    bound = tileops.registry.bound(op)
+    item = next(item for item in bound.header.overloads if item.name == overload)
+    return bound.layout(item, library.schema_text(bound.header, item))
+
+
+def key(op, **given):
+    """The key of a call; arguments that are left out have their defaults."""
+    layout = layout_of(op)
+    values = {a.name: a.default for a in layout.arguments} | given
+    return eval(launch_key.expression(layout), {}, values)
+
+
+def norm_key(x, **given):
+    return key("RMSNormFwdOp", x=x, **{"normalized_shape": [8], "eps": 1e-6} | given)
+
+
 @pytest.mark.parametrize(
-    ("x", "n"),
+    ("x", "given"),
     [
-        (aligned(6), 5),
-        (aligned(5, dtype=torch.int32), 5),
-        (aligned(10)[::2], 5),
-        (aligned(5, offset=1), 5),
-        (aligned(5), 1),
-        (aligned(5), True),
-        (aligned(5), 5.0),
-        (aligned(5), -0.0),
-        (aligned(5), None),
-        (aligned(5), (5,)),
+        (aligned(4, 8), {}),
+        (aligned(3, 8, dtype=torch.bfloat16), {}),
+        (aligned(3, 16)[:, ::2], {}),
+        (aligned(3, 8, offset=1), {}),
+        (aligned(3, 8), {"eps": 0.0}),
+        (aligned(3, 8), {"eps": -0.0}),
+        (aligned(3, 8), {"eps": None}),
+        (aligned(3, 8), {"weight": aligned(8)}),
+        (aligned(3, 8), {"weight": aligned(8, offset=1)}),
+        (torch.empty(3, 8, device="meta"), {}),
+        (aligned(1, 3, 8).squeeze(0), {"normalized_shape": [3, 8]}),
     ],
 )
-def test_anything_that_a_launcher_may_read_makes_another_launch(x, n):
-    out = aligned(5)
-    keys = {key_of([out], (aligned(5),), {"n": value})[1] for value in (5, 0.0)}
-    assert key_of([out], (x,), {"n": n})[1] not in keys
-    assert key_of([out], (aligned(5),), {"n": 5})[1] in keys
-    assert key_of([aligned(5, offset=1)], (aligned(5),), {"n": 5})[1] not in keys
+def test_whatever_a_launcher_may_read_makes_another_key(x, given):
+    assert norm_key(aligned(3, 8)) == norm_key(aligned(3, 8))
+    others = [norm_key(aligned(3, 8))]
+    others += [norm_key(aligned(3, 8), eps=eps) for eps in (0.0, -0.0) if given.get("eps") != 0.0]
+    assert norm_key(x, **given) not in others
+    assert norm_key(x, eps=float("nan")) == norm_key(x, eps=float("nan"))
 
 
-def test_what_cannot_be_told_is_not_kept():
-    kernel, kept = Kernel(), KeptLaunches()
-    x = torch.zeros(5)
-    assert serve(kernel, kept, torch.zeros(5), x, n=object())
-    assert serve(kernel, kept, torch.zeros(5), x, n=object())
-    # Memory that is none of the call's.
-    assert serve(kernel, kept, torch.zeros(5), x, workspace=False)
-    assert serve(kernel, kept, torch.zeros(5), x, workspace=False)
-    assert not kernel.log[4:]
+def test_numbers_of_other_types_make_other_keys():
+    x = aligned(3, 8)
+    alphas = (1, True, 1.0, 0.0, -0.0, 0, False, 1 + 0j)
+    keys = {key("AddFwdOp", input=x, other=x, alpha=alpha) for alpha in alphas}
+    assert len(keys) == len(alphas)
 
 
-def test_two_arguments_at_one_address_tell_nothing_apart():
-    kernel, kept = Kernel(), KeptLaunches()
-
-    def call(x, y):
-        memory, key = key_of([], (x, y), {})
-        found = kept.find(key)
-        if found is not None:
-            return found.again(memory)
-        recording = RecordingCall(CPU, None)
-        recording.launch(kernel, (1,), x, y)
-        return kept.keep(key, recording, "row", [], memory)
-
-    x, y = torch.zeros(5), torch.ones(5)
-    call(x, x)
-    call(x, y)
-    call(x, x)
-    assert [entry[0] for entry in kernel.log] == ["first", "first", (1, 1, 1)]
-    assert kernel.log[2][1][0] is x and kernel.log[2][1][1] is x
+def test_what_no_key_tells_is_never_kept():
+    assert launch_key.expression(layout_of("SinusoidalFwdOp")) == ""
+    ops = own.classes(HELD_MANIFEST, ScaledFwdOp=lambda x, *, scale: x * scale)
+    bound = ops["ScaledFwdOp"].bound()
+    (item,) = bound.header.overloads
+    layout = bound.layout(item, library.schema_text(bound.header, item))
+    assert launch_key.expression(layout) == ""
 
 
-def test_a_written_input_is_one_tensor():
-    kernel, kept = Kernel(), KeptLaunches()
-    for x in (torch.zeros(5), torch.zeros(5)):
-        memory, key = key_of([x], (x,), {})
-        found = kept.find(key)
-        if found is not None:
-            found.again(memory)
-            assert kernel.log[-1][1][0] is x
-            return
-        recording = RecordingCall(CPU, None)
-        recording.launch(kernel, (1,), x, x)
-        kept.keep(key, recording, "row", [], memory)
-    raise AssertionError("the second call was launched anew")
-
-
-def test_kept_launches_are_bounded(monkeypatch):
-    monkeypatch.setattr(relaunch, "_LIMIT", 4)
-    kernel, kept = Kernel(), KeptLaunches()
-    for n in range(20):
-        serve(kernel, kept, torch.zeros(5), torch.zeros(5), n=n)
-    assert len(kept._kept) <= 4
+HELD_MANIFEST = """
+ScaledFwdOp:
+  family: own
+  ref_api: none
+  status: implemented
+  signature:
+    forall: {N: Dim}
+    params:
+      scale: {dtype: float32, shape: "[N]"}
+    inputs:
+      x: {dtype: float32, shape: "[N]"}
+    outputs:
+      y: {dtype: float32, shape: "[N]"}
+  workloads:
+    - {label: one, N: 4}
+  roofline: {flops: "N"}
+"""
 
 
 class Counter:

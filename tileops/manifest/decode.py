@@ -33,7 +33,7 @@ from tileops.manifest.sections import Reader
 
 STATUSES = ("implemented", "spec-only")
 
-#: Names that no tensor, parameter, index or let may have.
+#: Names that no tensor, parameter, index or let may have, beside keywords and `__names__`.
 RESERVED = frozenset({"inf", "self", "target"})
 
 _FAMILY = re.compile(r"[a-z][a-z0-9_]*")
@@ -313,7 +313,8 @@ class _Decoder(Reader):
             for name in names:
                 self.distinct(name, seen, f"{path}.{name}", what)
                 out = name.text == "out" and not (what == "input" and "out" in buffers)
-                if name.text in RESERVED or out or keyword.iskeyword(name.text):
+                dunder = re.fullmatch(r"__\w*__", name.text) is not None
+                if name.text in RESERVED or out or dunder or keyword.iskeyword(name.text):
                     self.report(
                         codes.RESERVED_NAME,
                         name.span,

@@ -22,6 +22,7 @@ from tileops.runtime import (
     construction,
     contents,
     inlining,
+    launch_key,
     library,
     placement,
     targets,
@@ -45,6 +46,7 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "_place": placement.place,
         "_indexed": placement.indexed,
         "_serve": dispatcher.serve,
+        "_find": dispatcher.kept.find,
         "_plain": dispatcher.reference.plain,
         "_forward_ad": torch.autograd.forward_ad,
         "_grad_enabled": torch.is_grad_enabled,
@@ -233,15 +235,41 @@ def _run(layout: Layout, branches: bool) -> str:
     target = _target(layout)
     # Without tensors no key tells a meta call from a real one.
     meta = ' or _device.type == "meta"' if layout.device else ""
+    key = launch_key.expression(layout)
     body = [
+        *_kept(layout, key),
         *_infer(layout, branches),
         *_contents_check(layout),
         f"if {' and '.join(empty)}{meta}:",
         f"{_INDENT}return {_allocate(layout)}",
         *_fast(layout),
-        f"return _serve({target}, {_served(layout)}{_effects(layout)})",
+        f"return _serve({target}, {_served(layout)}{_effects(layout)}"
+        + (", key=_key)" if key else ")"),
     ]
     return _function("run", layout, body)
+
+
+def _kept(layout: Layout, key: str) -> list[str]:
+    """The launches of an equal call made again, which was checked when it was first made."""
+    if not key:
+        return []
+    leader = next(a.name for a in layout.arguments if a.type == "Tensor" and a.is_tensor)
+    tests = [f"{leader}.is_cuda", f"{_target(layout)} is None"]
+    tests += ["not validate_inputs" for a in layout.arguments if a.name == "validate_inputs"]
+    lines = ["_key = None", f"if {' and '.join(tests)}:", f"{_INDENT}_key = {key}"]
+    if layout.overload.written:
+        # Whether what is written overlaps another argument is asked first.
+        return lines
+    split = layout.split()
+    arguments = [layout.arguments[i] for i in split.positional]
+    arguments += [layout.arguments[i] for k in split.keywords for i in k.positions]
+    memory = _tuple(a.name for a in arguments if a.is_tensor)
+    return [
+        *lines,
+        f"{_INDENT}_found = _find(_key)",
+        f"{_INDENT}if _found is not None and not _attention.count:",
+        f"{_INDENT * 2}return _found.call({memory})",
+    ]
 
 
 def _contents_check(layout: Layout) -> list[str]:

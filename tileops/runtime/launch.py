@@ -79,8 +79,7 @@ def current_stream(device: torch.device) -> int | None:
     """The handle of the stream on which torch computes there now."""
     if device.type != "cuda":
         return None
-    index = torch.cuda.current_device() if device.index is None else device.index
-    return torch._C._cuda_getCurrentRawStream(index)
+    return torch._C._cuda_getCurrentRawStream(device.index)
 
 
 def launch_compiled_only(

@@ -7,17 +7,17 @@ else, so that it would launch the same again.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from tileops.runtime.launch import Call, current_stream, on_device
+from tileops.runtime.launch import Call, current_stream
 
 _LIMIT = 512
-#: Triton compiles another kernel for pointers that are no multiple of it.
-_ALIGNMENT = 16
+_Layout = tuple[torch.Size, tuple[int, ...], torch.dtype]
 
 
 class RecordingCall(Call):
@@ -50,65 +50,96 @@ class RecordingCall(Call):
 class _Launch:
     """A compiled kernel on its grid, and its arguments but for those that are of one call."""
 
-    start: Callable[..., None]
+    compiled: Any
+    grid: tuple[int, int, int]
     args: tuple[Any, ...]
     pointers: tuple[tuple[int, int], ...]
     descriptors: tuple[tuple[int, int, Any], ...]
 
+    def again(self, memory: Sequence[torch.Tensor], stream: int | None, watched: bool) -> None:
+        """Launches over other memory; a profiler's hooks are served where there are any."""
+        compiled = self.compiled
+        args: list[Any] = list(self.args)
+        for position, place in self.pointers:
+            # Triton would ask the driver about a tensor's address, which is known to be right.
+            args[position] = memory[place].data_ptr()
+        for position, place, descriptor in self.descriptors:
+            args[position] = _over(descriptor, memory[place])
+        if watched:
+            compiled[self.grid](*args, stream=stream)
+        else:
+            compiled.run(
+                *(*self.grid, stream, compiled.function, compiled.packed_metadata),
+                *(None, None, None),
+                *args,
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a call launched: by which implementation, who declined before it, and its kernels."""
+    """What a call launched: by which implementation, who declined before it, and its kernels.
+
+    `fresh` gives shapes, strides and dtypes of the outputs, `workspaces` those of what kernels hand
+    on.
+    """
 
     implementation: str
     declined: tuple[tuple[str, str], ...]
     launches: tuple[_Launch, ...]
-    workspaces: tuple[tuple[torch.Size, torch.dtype], ...]
+    fresh: tuple[_Layout | None, ...]
+    workspaces: tuple[_Layout, ...]
+    returned: Callable[[list[torch.Tensor | None]], Any]
     device: torch.device
 
-    def again(self, tensors: Sequence[torch.Tensor | None]) -> None:
+    def call(self, tensors: tuple[torch.Tensor | None, ...]) -> Any:
+        """The results of a whole call, its outputs made anew."""
+        outputs = [None if layout is None else self._empty(layout) for layout in self.fresh]
+        self.again((*outputs, *tensors))
+        return self.returned(outputs)
+
+    def again(self, memory: tuple[torch.Tensor | None, ...]) -> None:
         """Makes the launches over these tensors, which come in the order of the first call's."""
-        places: list[Any] = list(tensors)
-        for shape, dtype in self.workspaces:
-            places.append(torch.empty(shape, dtype=dtype, device=self.device))
-        with on_device(self.device):
-            stream = current_stream(self.device)
-            for launch in self.launches:
-                args = list(launch.args)
-                for position, place in launch.pointers:
-                    args[position] = places[place]
-                for position, place, descriptor in launch.descriptors:
-                    args[position] = _over(descriptor, places[place])
-                launch.start(*args, stream=stream)
-
-
-def key_of(
-    outputs: Sequence[Any], tensors: Sequence[Any], keywords: Mapping[str, Any]
-) -> tuple[list[Any], Hashable]:
-    """The tensors of a call, and what its launches depend on; None where that cannot be told.
-
-    An output that is a written input counts as that input.
-    """
-    memory: list[Any] = [None if any(o is t for t in tensors) else o for o in outputs]
-    parts: list[Any] = [o.data_ptr() % _ALIGNMENT for o in memory if o is not None]
-    for value in (*tensors, *keywords.values()):
-        kind = type(value)
-        if value is None or kind is int or kind is bool or kind is str:
-            # True is equal to 1 and hashes alike.
-            parts += (kind, value)
-        elif kind is float:
-            # Negative zero is equal to zero, and NaN to nothing.
-            parts.append(value.hex())
-        elif isinstance(value, torch.Tensor):
-            memory.append(value)
-            parts += (value.dtype, value.shape, value.stride(), value.data_ptr() % _ALIGNMENT)
-        elif (kind is list or kind is tuple) and all(type(item) is int for item in value):
-            parts.append(tuple(value))
-        elif kind is torch.dtype or kind is complex:
-            parts.append(repr(value))
+        if self.workspaces:
+            memory += tuple(self._empty(layout) for layout in self.workspaces)
+        if self.device.type != "cuda" or torch._C._cuda_getDevice() == self.device.index:
+            self._start(memory)
         else:
-            return memory, None
-    return memory, tuple(parts)
+            with torch.cuda.device(self.device):
+                self._start(memory)
+
+    def _start(self, memory: tuple[Any, ...]) -> None:
+        stream = current_stream(self.device)
+        watched = _is_watched()
+        for launch in self.launches:
+            launch.again(memory, stream, watched)
+
+    def _empty(self, layout: _Layout) -> torch.Tensor:
+        # Half the time of torch.empty.
+        shape, stride, dtype = layout
+        return torch.empty_strided(shape, stride, dtype=dtype, device=self.device)
+
+
+_knobs: Any = None
+
+
+def _is_watched() -> bool:
+    """Whether someone asked Triton to be told of launches."""
+    global _knobs
+    if _knobs is None:
+        _knobs = importlib.import_module("triton.knobs").runtime
+    hooks = (_knobs.launch_enter_hook, _knobs.launch_exit_hook)
+    return any(hook is not None and getattr(hook, "calls", True) for hook in hooks)
+
+
+def memory(
+    outputs: Sequence[Any], tensors: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """What the kernels of a call may point to. An output that is a written input counts as that."""
+    return (
+        *(None if any(o is t for t in tensors) else o for o in outputs),
+        *tensors,
+        *(value for value in keywords.values() if isinstance(value, torch.Tensor)),
+    )
 
 
 class KeptLaunches:
@@ -123,13 +154,17 @@ class KeptLaunches:
         self,
         key: Hashable,
         call: RecordingCall,
-        implementation: str,
-        declined: Sequence[tuple[str, str]],
-        tensors: Sequence[torch.Tensor | None],
+        served: tuple[str, tuple[tuple[str, str], ...]],
+        memory: Sequence[torch.Tensor | None],
+        outputs: int,
+        returned: Callable[[list[torch.Tensor | None]], Any],
     ) -> None:
-        """Keeps what `call` launched, unless a kernel was given memory of other tensors."""
-        places = _places((*tensors, *call.workspaces))
-        if key is None or places is None or not call.launches:
+        """Keeps what `call` launched, unless a kernel was given memory of other tensors.
+
+        The first `outputs` tensors of `memory` are the outputs.
+        """
+        places = _places((*memory, *call.workspaces))
+        if places is None or not call.launches:
             return
         launches = []
         for launched in call.launches:
@@ -140,10 +175,11 @@ class KeptLaunches:
         if len(self._kept) >= _LIMIT:
             self._kept.clear()
         self._kept[key] = Kept(
-            implementation,
-            tuple(declined),
+            *served,
             tuple(launches),
-            tuple((item.shape, item.dtype) for item in call.workspaces),
+            tuple(None if item is None else _layout(item) for item in memory[:outputs]),
+            tuple(_layout(item) for item in call.workspaces),
+            returned,
             call.device,
         )
 
@@ -187,8 +223,12 @@ def _launch(
             descriptors.append((position, place, _over(value, None)))
             value = None
         args.append(value)
-    full = (*grid, 1, 1)[:3]
-    return _Launch(compiled[full], tuple(args), tuple(pointers), tuple(descriptors))
+    x, y, z = (*grid, 1, 1)[:3]
+    return _Launch(compiled, (x, y, z), tuple(args), tuple(pointers), tuple(descriptors))
+
+
+def _layout(tensor: torch.Tensor) -> _Layout:
+    return tensor.shape, tensor.stride(), tensor.dtype
 
 
 def _over(descriptor: Any, base: torch.Tensor | None) -> Any:
