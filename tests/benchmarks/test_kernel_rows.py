@@ -216,6 +216,71 @@ def test_the_measurement_of_a_row_without_a_gpu(op: str, monkeypatch: Any) -> No
     assert "geometric means" in shown({"row": values})
 
 
+class FakeCuda:
+    """Streams, events and graphs on a clock of its own; replaying takes a tenth of calling."""
+
+    def __init__(self) -> None:
+        self.now, self.recording = 0.0, False
+        self.Stream = self.Event = self.CUDAGraph = self.stream = lambda *args, **kwargs: (
+            self.Thing(self)
+        )
+        self.current_stream = self.Stream
+
+    class Thing:
+        def __init__(self, cuda: Any) -> None:
+            self.cuda, self.at, self.work = cuda, 0.0, 0.0
+
+        def __enter__(self) -> None: ...
+
+        def __exit__(self, *_: Any) -> None: ...
+
+        def wait_stream(self, other: Any) -> None: ...
+
+        def synchronize(self) -> None: ...
+
+        def record(self) -> None:
+            self.at = self.cuda.now
+
+        def elapsed_time(self, other: Any) -> float:
+            return float(other.at - self.at)
+
+        def replay(self) -> None:
+            self.cuda.now += self.work
+
+    @contextlib.contextmanager
+    def graph(self, graph: Any, stream: Any) -> Any:
+        before, self.recording = self.now, True
+        yield
+        graph.work, self.now, self.recording = (self.now - before) / 10, before, False
+
+
+def test_graphs_replay_calls_over_all_sets(monkeypatch: Any) -> None:
+    cuda = FakeCuda()
+    monkeypatch.setattr(device_time, "torch", types.SimpleNamespace(cuda=cuda))
+    seen: list[str] = []
+
+    def call(name: str, ms: float) -> Any:
+        def run() -> str:
+            cuda.now += ms
+            if cuda.recording:
+                seen.append(name)
+            return name
+
+        return run
+
+    # Four sets, each four times, so that a graph holds enough calls.
+    short = device_time.record([call(name, 0.1) for name in "abcd"])
+    assert seen == list("abcd") * 4 and short.calls == 16
+    assert abs(short.us() - 10.0) < 1e-9
+    # Calls that take long fill the budget sooner: fewer sets, once.
+    seen.clear()
+    long = device_time.record([call(name, 20.0) for name in "abcd"])
+    assert seen == list("ab") and long.calls == 2
+    times = device_time.repeats_us({"short": short, "long": long}, repeats=3)
+    assert {name: len(items) for name, items in times.items()} == {"short": 3, "long": 3}
+    assert all(abs(us - 2000.0) < 1e-6 for us in times["long"])
+
+
 @gpu
 def test_a_row_is_measured() -> None:
     found = measure.measure(rows("RMSNormFwdOp")[0], compiling=False)
