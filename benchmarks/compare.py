@@ -55,6 +55,7 @@ def figures(values: Values) -> dict[str, list[float]]:
             for name, value in values.items()
             if _UNITS.search(name) and isinstance(value, int | float) and value > 0
         }
+    # Without the word every form is ours; with it maybe none.
     ours = [name for name in values.get("ours", repeats) if name in repeats]
     against = repeats.get(values.get("against"))
     if against is None:

@@ -140,13 +140,13 @@ def test_a_first_call_in_a_fresh_process(monkeypatch: Any) -> None:
         return {"import_s": 0.5, "first_call_s": 10.0 if cold else 2.0}
 
     monkeypatch.setattr(cold_compile, "_child", child)
-    values = cold_compile.measure("cpu", quick=False)
-    assert values["seconds"]["opaque, cold"] == 10.5 and values["seconds"]["opaque, disk"] == 2.5
-    assert values["ours"] == [
-        "opaque, cold", "opaque, disk", "reference, cold", "reference, disk",
-    ]  # fmt: skip
-    text = text_of(cold_compile.shown({"cpu, decode step": values}))
-    assert "small: reference, disk" in text
+    monkeypatch.setattr(cold_compile, "gpu", lambda: None)
+    found = {case.id: case.measure() for case in cold_compile.cases(Options())}
+    assert list(found) == ["cpu, plain", "cpu, opaque", "cpu, reference"]
+    assert found["cpu, opaque"]["seconds"] == {"cold": 10.5, "disk": 2.5}
+    assert found["cpu, plain"]["ours"] == [] and found["cpu, opaque"]["ours"] == ["cold", "disk"]
+    text = text_of(cold_compile.shown(found))
+    assert "cpu, reference, disk" in text and "small model" in text
     assert cold_compile.forms("cuda")[-1] == "kernel"
 
 
