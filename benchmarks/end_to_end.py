@@ -184,7 +184,7 @@ def shown(values: dict[str, Values]) -> Shown:
             table.add(f"{name}: {form}", item["ms"][form], f"{band:.1%}", item["ms"][plain],
                       found.median, f"{found.band:.1%}", verdict)  # fmt: skip
         lines += [f"failed: {name}, {what}: {why}" for what, why in item["failures"].items()]
-    models = dict.fromkeys(f"{name}: {item['model']}" for name, item in values.items())
+    models = [f"{name}: {item['model']}" for name, item in values.items()]
     return [table, *models, *lines]
 
 
