@@ -6,19 +6,25 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks import results
+from benchmarks import compare, report, results
 from benchmarks.case import Options
 from benchmarks.catalog import benchmarks
 from benchmarks.runner import Request, run
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the named benchmarks, or all."""
+    """Runs the named benchmarks, or all; or reads what they wrote."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    readers = {"report": report.main, "compare": compare.main, "baseline": compare.store}
+    if arguments and arguments[0] in readers:
+        return readers[arguments[0]](arguments[1:])
     known = benchmarks()
-    names = "\n".join(f"  {name:9} {item.summary}" for name, item in known.items())
+    names = "\n".join(f"  {name:12} {item.summary}" for name, item in known.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description=f"Measures tileops. The benchmarks are:\n{names}",
+        description=f"Measures tileops. The benchmarks are:\n{names}\n\n"
+        "Of their results: `report [FILES]` writes a page with plots, `baseline [FILES]` stores\n"
+        "them, `compare [A [B]]` shows what got slower; each has --help.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="name", help="a benchmark; all by default")

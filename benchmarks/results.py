@@ -6,6 +6,7 @@ when, on which machine and with which versions they were measured.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import json
@@ -28,13 +29,16 @@ FOLDER = Path(__file__).resolve().parent / "results"
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """What ran: Python, torch, triton, tileops and its commit."""
+    """What ran: Python, torch, triton, libraries that are baselines, tileops and its commit."""
     found = {"python": platform.python_version()}
     for name in ("torch", "triton"):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             found[name] = "none"
+    for name in ("liger_kernel", "flag_gems", "flash-linear-attention"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
     text = (ROOT / "tileops" / "_version.py").read_text(encoding="utf-8")
     found["tileops"] = text.partition('__version__ = "')[2].partition('"')[0]
     found["commit"] = _commit()

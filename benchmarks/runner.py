@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks import results
-from benchmarks.case import Benchmark, Case, DeviceLost, Options, Unmeasurable, Values
+from benchmarks.case import Benchmark, Case, DeviceLost, Options, Unmeasurable, Values, text_of
 from benchmarks.results import say
 
 
@@ -125,7 +125,7 @@ def _show(benchmark: Benchmark, values: dict[str, Values], failed: Sequence[str]
     code = ", ".join(f"{name} {version}" for name, version in versions.items())
     print(f"{where}, {machine['cores']} cores, {code}")
     if values:
-        print(benchmark.shown(values))
+        print(text_of(benchmark.shown(values)))
     for line in failed:
         print(f"FAILED {line}")
     print(flush=True)

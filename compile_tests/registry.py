@@ -12,6 +12,7 @@ import torch
 
 import tileops
 from tileops.elementwise.table import TABLE
+from tileops.reduction import table as reduction
 from tileops.testing.cases import Row, rows
 from tileops.testing.report import one_per_branch
 
@@ -25,7 +26,7 @@ SPEC_ONLY = tuple(entry for entry in ENTRIES if entry.status != "implemented")
 ROWS = {entry.name: rows(entry.name) for entry in IMPLEMENTED}
 EVERY_ROW = tuple(row for found in ROWS.values() for row in found)
 #: Entries whose classes, references and kernels one generator makes.
-TABLED = {row.op for row in TABLE}
+TABLED = {row.op for row in (*TABLE, *reduction.TABLE)}
 
 
 def _sort_of(dtype: object) -> str:

@@ -12,7 +12,7 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from benchmarks.case import Benchmark, Case, Options, Values
+from benchmarks.case import Benchmark, Case, Options, Shown, Values
 
 if TYPE_CHECKING:
     from tileops.testing.cases import Row
@@ -53,7 +53,7 @@ def compile_ahead(cases: Sequence[Case], options: Options) -> None:
     prepare.prepare(cases, options)
 
 
-def shown(values: dict[str, Values]) -> str:
+def shown(values: dict[str, Values]) -> Shown:
     """Rows, worst first, and families."""
     from benchmarks.kernels import table
 

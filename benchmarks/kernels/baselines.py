@@ -51,9 +51,12 @@ def _torch_function(ref_api: str | None, a: Arguments) -> Iterator[Baseline]:
         return
     left_out = ("target", "inplace", "device", "out")
     given = {key: value for key, value in a.items() if key not in left_out and value is not None}
-    inputs = [value for value in given.values() if isinstance(value, torch.Tensor)]
-    params = {key: v for key, v in given.items() if not isinstance(v, torch.Tensor)}
-    yield Baseline("torch", lambda: function(*inputs, **params))
+    tensors = [key for key, value in given.items() if isinstance(value, torch.Tensor)]
+    if tensors:
+        # By position: its name is the manifest's choice, as `x`, and defaults stand before it here.
+        first = next((name for name in ("condition", "input", "x") if name in tensors), tensors[0])
+        x = given.pop(first)
+        yield Baseline("torch", lambda: function(x, **given))
 
 
 def _rms_norm(a: Arguments) -> Iterator[Baseline]:
@@ -104,13 +107,30 @@ def _attention(a: Arguments) -> Iterator[Baseline]:
 
 
 def _flex(a: Arguments) -> Callable[..., Any]:
-    """FlexAttention with the row's mask and soft cap, compiled on a GPU when first called."""
+    """FlexAttention with the row's mask and soft cap."""
+    s_q, s_kv = a["q"].shape[1], a["k"].shape[1]
+    right = 0 if a["is_causal"] else a["window_size_right"]
+    bounds, cap, device = (a["window_size_left"], right), a["softcap"], a["q"].device
+
+    def run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        function, mask, score = _flex_parts(s_q, s_kv, bounds, cap, device)
+        output = function(
+            q, k, v, score_mod=score, block_mask=mask,
+            scale=a["sm_scale"], enable_gqa=q.shape[1] != k.shape[1],
+        )  # fmt: skip
+        return output.transpose(1, 2)
+
+    return run
+
+
+@functools.lru_cache(maxsize=1)
+def _flex_parts(
+    s_q: int, s_kv: int, bounds: tuple[int, int], cap: float | None, device: torch.device
+) -> tuple[Any, Any, Any]:
+    """The function, compiled on a GPU, with its mask and scores: one for all inputs of a row."""
     from torch.nn.attention import flex_attention as flex
 
-    s_q, s_kv = a["q"].shape[1], a["k"].shape[1]
-    device, shift = a["q"].device, s_kv - s_q
-    left, right = a["window_size_left"], 0 if a["is_causal"] else a["window_size_right"]
-    cap = a["softcap"]
+    (left, right), shift = bounds, s_kv - s_q
 
     def seen(batch: Any, head: Any, query: Any, key: Any) -> Any:
         visible = key >= 0
@@ -123,24 +143,13 @@ def _flex(a: Arguments) -> Callable[..., Any]:
     def capped(score: Any, batch: Any, head: Any, query: Any, key: Any) -> Any:
         return cap * torch.tanh(score / cap)
 
-    @functools.cache
-    def parts() -> tuple[Any, Any]:
-        masked = left >= 0 or right >= 0
-        mask = flex.create_block_mask(seen, None, None, s_q, s_kv, device) if masked else None
-        if device.type != "cuda":
-            return flex.flex_attention, mask
-        torch._dynamo.reset()
-        return torch.compile(flex.flex_attention, dynamic=False, fullgraph=True), mask
-
-    def run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        function, mask = parts()
-        output = function(
-            q, k, v, score_mod=None if cap is None else capped, block_mask=mask,
-            scale=a["sm_scale"], enable_gqa=q.shape[1] != k.shape[1],
-        )  # fmt: skip
-        return output.transpose(1, 2)  # type: ignore[no-any-return]
-
-    return run
+    masked = left >= 0 or right >= 0
+    mask = flex.create_block_mask(seen, None, None, s_q, s_kv, device) if masked else None
+    score = None if cap is None else capped
+    if device.type != "cuda":
+        return flex.flex_attention, mask, score
+    torch._dynamo.reset()
+    return torch.compile(flex.flex_attention, dynamic=False, fullgraph=True), mask, score
 
 
 _BY_OP: dict[str, Callable[[Arguments], Iterator[Baseline]]] = {

@@ -136,7 +136,7 @@ def _gems_gelu_and_mul(module: Any, a: Arguments) -> Call:
 
 def _eps(a: Arguments, x: torch.Tensor) -> float:
     """torch's default where none is given."""
-    return torch.finfo(x.dtype).eps if a["eps"] is None else a["eps"]
+    return float(torch.finfo(x.dtype).eps if a["eps"] is None else a["eps"])
 
 
 _LIGER: dict[str, Callable[[Any, Arguments], Call]] = {

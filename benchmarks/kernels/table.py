@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from collections import Counter
 
-from benchmarks.case import Table, Values
+from benchmarks.case import Shown, Table, Values
 from benchmarks.kernels import judge
 from benchmarks.noise import Figure
 from benchmarks.profile.store import Ceiling
 
 
-def shown(values: dict[str, Values]) -> str:
+def shown(values: dict[str, Values]) -> Shown:
     """Rows, worst first, then families."""
-    lines = [str(row_table(values)), ""]
+    lines: list[Table | str] = [row_table(values), ""]
     lines += ["geometric means, a tie within the band as 1; above 1 tileops is faster"]
-    lines += [str(family_table(values)), "ceilings: " + ", ".join(map(str, ceilings(values)))]
+    lines += [family_table(values), "ceilings: " + ", ".join(map(str, ceilings(values)))]
     lines += verdicts(values)
     for name, item in values.items():
         lines += [f"failed: {name}, {what}: {why}" for what, why in item["failures"].items()]
     lines.append(where_time_goes(values))
-    return "\n".join(lines)
+    return lines
 
 
 def row_table(values: dict[str, Values]) -> Table:

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from benchmarks.case import Benchmark, Case, Options, Table, Unmeasurable, Values
+from benchmarks.case import Benchmark, Case, Options, Shown, Table, Unmeasurable, Values
 
 OPS = ("GEMMFwdOp", "GQADenseFwdOp")
 BEST = 5
@@ -98,14 +98,14 @@ def cases(options: Options) -> Iterable[Case]:
             yield Case(f"{op.removesuffix('Op')} {row.id}", functools.partial(measure, row))
 
 
-def shown(values: dict[str, Values]) -> str:
+def shown(values: dict[str, Values]) -> Shown:
     """Ours, then the best candidates of each row."""
     table = Table(("row and tile", "us", "to ours"))
     for name, item in values.items():
         table.add(f"{name}: {item['served']}", item["us"], None)
         for us, tile in item["best"]:
             table.add(f"  {tile}", us, item["us"] / us)
-    return str(table)
+    return [table]
 
 
 BENCHMARK = Benchmark(

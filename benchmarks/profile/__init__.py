@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterable
 
 from benchmarks import results
-from benchmarks.case import Benchmark, Case, Options, Table, Unmeasurable, Values
+from benchmarks.case import Benchmark, Case, Options, Shown, Table, Unmeasurable, Values
 from benchmarks.profile import store
 from benchmarks.profile.store import Ceiling
 
@@ -80,13 +80,13 @@ def cases(options: Options) -> Iterable[Case]:
         yield Case(f"cpu, {name}", functools.partial(measure, "cpu", name))
 
 
-def shown(values: dict[str, Values]) -> str:
+def shown(values: dict[str, Values]) -> Shown:
     """A row for each rate, and where they are kept."""
     table = Table(("ceiling", "T/s", "of", "device"))
     for item in values.values():
         table.add(item["name"], item["rate"] / 1e12, item["unit"], item["device"])
     paths = {str(store.path_of(item["device"])) for item in values.values()}
-    return "\n".join([str(table), f"kept in {', '.join(sorted(paths))}"])
+    return [table, f"kept in {', '.join(sorted(paths))}"]
 
 
 BENCHMARK = Benchmark("profile", "rates that the devices reach: the ceilings", cases, shown)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from tileops.reduction import reference
+from tileops.reduction import reference, table
 from tileops.runtime.op import Kernel, Op
 
+_TABLE = dict(table.classes(__name__, table.TABLE))
+globals().update(_TABLE)
+
 __all__ = ["SoftmaxFwdOp"]
+__all__ += sorted(_TABLE)
 
 
 class SoftmaxFwdOp(Op):

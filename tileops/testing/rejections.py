@@ -154,7 +154,7 @@ def _other_tensors(meta: TensorMeta, optional: bool) -> Iterator[tuple[str, Tens
         yield "with an axis less", replace(meta, shape=shape[1:])
     yield "without axes", replace(meta, shape=())
     for axis, size in enumerate(shape):
-        for other in (size + 1, size * 2, size - 1, 3 * size + 1):
+        for other in (size + 1, size * 2, size - 1, 3 * size + 1, 0):
             if other >= 0:
                 yield (
                     f"axis {axis} of {other}",

@@ -1,0 +1,20 @@
+# ArgminFwdOp
+_set0 = _G_dtype_set(('uint8', 'int8', 'int16', 'int32', 'int64', 'float16', 'bfloat16', 'float32', 'float64'))
+
+
+def infer(input, dim, keepdim):
+    try:
+        _device = input.device
+        _input_shape = input.shape
+        _input_dtype = input.dtype
+        if _input_dtype not in _set0:
+            _G_reject(locals())
+        S = _input_shape
+        _c = _G_disjunction((_G_p_prod(S) > 0), lambda: (_G_p_prod(_G_p_reduced(S, dim, keepdim, 'full')) == 0))
+        if _c is not True:
+            _G_require(_c, locals())
+        if not _G_p_valid_axes(dim, len(S)):
+            _G_reject(locals())
+        return _device, ((_G_p_reduced(S, dim, keepdim, 'full'), _G_dtypes['int64']),), (S,)
+    except _G_DomainError:
+        _G_reject(locals())
