@@ -6,19 +6,25 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks import results
+from benchmarks import compare, report, results
 from benchmarks.case import Options
 from benchmarks.catalog import benchmarks
 from benchmarks.runner import Request, run
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the named benchmarks, or all."""
+    """Runs the named benchmarks, or all; or reads what they wrote."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    readers = {"report": report.main, "compare": compare.main, "baseline": compare.store}
+    if arguments and arguments[0] in readers:
+        return readers[arguments[0]](arguments[1:])
     known = benchmarks()
-    names = "\n".join(f"  {name:9} {item.summary}" for name, item in known.items())
+    names = "\n".join(f"  {name:12} {item.summary}" for name, item in known.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description=f"Measures tileops. The benchmarks are:\n{names}",
+        description=f"Measures tileops. The benchmarks are:\n{names}\n\n"
+        "Of their results: `report [FILES]` writes a page with plots, `baseline [FILES]` stores\n"
+        "them, `compare [A [B]]` shows what got slower; each has --help.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="name", help="a benchmark; all by default")
@@ -28,6 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
                         help="cases whose name contains TEXT; may be given again")  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="a few small cases of each")
     parser.add_argument("--no-compile", action="store_true", help="torch.compile left out")
+    parser.add_argument("--workers", type=int, default=0, metavar="N",
+                        help="processes that compile ahead; 1 for none")  # fmt: skip
     parser.add_argument("--results", type=Path, default=results.FOLDER, help="folder of the lines")
     given = parser.parse_args(arguments)
     for name in given.names:
@@ -37,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     return run(
         [known[name] for name in given.names or every],
         Request(
-            Options(given.quick, not given.no_compile),
+            Options(given.quick, not given.no_compile, given.workers),
             given.results,
             given.seconds,
             given.resume,

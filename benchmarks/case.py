@@ -16,10 +16,14 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a run is asked for: `quick` a tiny subset, `compiling` baselines of torch.compile."""
+    """What a run is asked for: `quick` a tiny subset, `compiling` baselines of torch.compile.
+
+    `workers` processes compile ahead; 0 stands for as many as the machine is good for.
+    """
 
     quick: bool = False
     compiling: bool = True
+    workers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +34,9 @@ class Case:
     measure: Callable[[], Values]
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmark:
-    """A named set of cases. `shown` turns the values of finished cases, by id, into text.
-
-    `by_name_only` leaves it out of a run that names none.
-    """
-
-    name: str
-    summary: str
-    cases: Callable[[Options], Iterable[Case]]
-    shown: Callable[[dict[str, Values]], str]
-    needs_gpu: bool = False
-    by_name_only: bool = False
-
-
-class Unmeasurable(Exception):
-    """A case that this machine cannot measure; one sentence."""
-
-
 @dataclass(slots=True)
 class Table:
-    """Rows under headings, as text: the first column to the left, numbers to the right."""
+    """Rows under headings: the first column to the left, numbers to the right."""
 
     headings: Sequence[str]
     rows: list[Sequence[Any]] = field(default_factory=list)
@@ -71,6 +56,48 @@ class Table:
             )
             text.append("  ".join([first, *rest]).rstrip())
         return "\n".join([text[0], "-" * len(text[0]), *text[1:]])
+
+    def markdown(self) -> str:
+        """The same as a Markdown table."""
+        lines = [self.headings, [":---", *["---:"] * (len(self.headings) - 1)]]
+        lines += [[shown_number(item).replace("|", "\\|") for item in row] for row in self.rows]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+#: What a benchmark shows: tables, and sentences between them.
+Shown = str | Sequence[Table | str]
+
+
+def text_of(shown: Shown) -> str:
+    """For a terminal."""
+    return shown if isinstance(shown, str) else "\n".join(map(str, shown))
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A named set of cases. `shown` turns the values of finished cases, by id, into text.
+
+    `by_name_only` leaves it out of a run that names none. `prepare` is given the next `batch` cases
+    before the first of them is measured, so that what is slow and measures nothing, compilation,
+    may be done in several processes.
+    """
+
+    name: str
+    summary: str
+    cases: Callable[[Options], Iterable[Case]]
+    shown: Callable[[dict[str, Values]], Shown]
+    needs_gpu: bool = False
+    by_name_only: bool = False
+    prepare: Callable[[Sequence[Case], Options], None] | None = None
+    batch: int = 0
+
+
+class Unmeasurable(Exception):
+    """A case that this machine cannot measure; one sentence."""
+
+
+class DeviceLost(Exception):
+    """A fault after which no case of this process can be measured; one sentence."""
 
 
 def shown_number(value: Any) -> str:

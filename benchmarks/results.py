@@ -6,6 +6,7 @@ when, on which machine and with which versions they were measured.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import json
@@ -28,13 +29,16 @@ FOLDER = Path(__file__).resolve().parent / "results"
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """What ran: Python, torch, triton, tileops and its commit."""
+    """What ran: Python, torch, triton, libraries that are baselines, tileops and its commit."""
     found = {"python": platform.python_version()}
     for name in ("torch", "triton"):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             found[name] = "none"
+    for name in ("liger_kernel", "flag_gems", "flash-linear-attention"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
     text = (ROOT / "tileops" / "_version.py").read_text(encoding="utf-8")
     found["tileops"] = text.partition('__version__ = "')[2].partition('"')[0]
     found["commit"] = _commit()
@@ -83,6 +87,15 @@ def gpu() -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A run that may go on: its id, the values of finished cases, and the cases that failed."""
+
+    run: str
+    values: dict[str, Values]
+    failed: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class ResultFile:
     """The lines of one benchmark."""
 
@@ -99,20 +112,30 @@ class ResultFile:
                 found = json.loads(line)
             except ValueError:
                 continue
-            if isinstance(found, dict) and "run" in found and "case" in found:
+            if isinstance(found, dict) and found.keys() >= {"run", "case"}:
                 yield found
 
-    def unfinished(self) -> tuple[str, dict[str, Values]] | None:
-        """The id and values of the last run here with the same code, versions and machine."""
+    def unfinished(self) -> Unfinished | None:
+        """The last run here with the same code, versions and machine."""
         lines = [item for item in self.lines() if _same(item)]
         if not lines:
             return None
         run = lines[-1]["run"]
-        return run, {item["case"]: item["values"] for item in lines if item["run"] == run}
+        lines = [item for item in lines if item["run"] == run]
+        values = {item["case"]: item["values"] for item in lines if "values" in item}
+        failed = {item["case"] for item in lines if "failed" in item} - values.keys()
+        return Unfinished(run, values, frozenset(failed))
 
-    def append(self, benchmark: str, run: str, case: str, values: Values) -> None:
-        """Adds one line."""
-        line = {
+    def append(
+        self,
+        benchmark: str,
+        run: str,
+        case: str,
+        values: Values | None = None,
+        failed: str | None = None,
+    ) -> None:
+        """Adds one line: values, or why there are none."""
+        line: dict[str, Any] = {
             "benchmark": benchmark,
             "case": case,
             "run": run,
@@ -120,8 +143,8 @@ class ResultFile:
             "machine": machine(),
             "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
             "versions": versions(),
-            "values": values,
         }
+        line |= {"values": values} if failed is None else {"failed": failed}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(line, allow_nan=False, sort_keys=True) + "\n"
         with self.path.open("a+b") as stream:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks import results
-from benchmarks.case import Benchmark, Case, Options, Unmeasurable, Values
+from benchmarks.case import Benchmark, Case, DeviceLost, Options, Unmeasurable, Values, text_of
 from benchmarks.results import say
 
 
@@ -41,48 +41,81 @@ def run(benchmarks: Sequence[Benchmark], request: Request) -> int:
 
 def _run_one(benchmark: Benchmark, request: Request, deadline: float | None) -> int:
     file = results.ResultFile(request.folder / f"{benchmark.name}.jsonl")
-    run_id, values = results.new_run(), {}
-    if request.resume and (found := file.unfinished()) is not None:
-        run_id, values = found
-        say(f"{benchmark.name}: goes on with run {run_id}, {len(values)} cases done")
+    run = _Run(benchmark, request.options, file, results.new_run())
     cases = [case for case in benchmark.cases(request.options) if _wanted(case, request.only)]
-    failed = []
-    begun, measured = time.monotonic(), 0
-    for at, case in enumerate(cases):
-        if case.id in values:
-            continue
+    failed: frozenset[str] = frozenset()
+    if request.resume and (found := file.unfinished()) is not None:
+        run.id, run.values, failed = found.run, found.values, found.failed
+        say(f"{benchmark.name}: goes on with run {run.id}, {len(run.values)} cases done")
+    waiting = [case for case in cases if case.id not in run.values]
+    # What failed may fail again, and take the device with it: last.
+    waiting.sort(key=lambda case: case.id in failed)
+    for at, case in enumerate(waiting):
         if deadline is not None and time.monotonic() > deadline:
-            left = sum(item.id not in values for item in cases[at:])
+            left = len(waiting) - at
             say(f"{benchmark.name}: the time is up, {left} cases are left for --resume")
             break
-        left = _estimate(begun, measured, at, cases)
-        say(f"[{at + 1}/{len(cases)}] {benchmark.name} {case.id}{left}")
-        measured += 1
+        run.compile_ahead(waiting[at:])
+        say(f"[{at + 1}/{len(waiting)}] {benchmark.name} {case.id}{run.estimate(len(waiting))}")
+        if not run.measure(case):
+            say(f"{benchmark.name}: {len(waiting) - at - 1} cases are left for --resume")
+            break
+    _show(benchmark, {c.id: run.values[c.id] for c in cases if c.id in run.values}, run.failed)
+    return len(run.failed)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One benchmark while it runs."""
+
+    benchmark: Benchmark
+    options: Options
+    file: results.ResultFile
+    id: str
+    values: dict[str, Values] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+    begun: float = field(default_factory=time.monotonic)
+    measured: int = 0
+    ready: set[str] = field(default_factory=set)
+
+    def compile_ahead(self, cases: Sequence[Case]) -> None:
+        """When the next case is the first of a batch."""
+        prepare = self.benchmark.prepare
+        if prepare is None or cases[0].id in self.ready:
+            return
+        batch = cases[: self.benchmark.batch]
+        self.ready.update(case.id for case in batch)
+        prepare(batch, self.options)
+
+    def measure(self, case: Case) -> bool:
+        """Measures and writes down; whether others may follow."""
+        self.measured += 1
         try:
-            found_values = case.measure()
+            found = case.measure()
         except Unmeasurable as error:
             say(f"    not measured: {error}")
-            continue
+            return True
         except Exception as error:
             first = (str(error).splitlines() or [""])[0]
-            failed.append(f"{case.id}: {type(error).__name__}: {first[:300]}")
-            say(f"    failed: {failed[-1]}")
-            continue
-        values[case.id] = found_values
-        file.append(benchmark.name, run_id, case.id, found_values)
-    _show(benchmark, {c.id: values[c.id] for c in cases if c.id in values}, failed)
-    return len(failed)
+            reason = f"{type(error).__name__}: {first[:300]}"
+            self.failed.append(f"{case.id}: {reason}")
+            say(f"    failed: {self.failed[-1]}")
+            self.file.append(self.benchmark.name, self.id, case.id, failed=reason)
+            return not isinstance(error, DeviceLost)
+        self.values[case.id] = found
+        self.file.append(self.benchmark.name, self.id, case.id, found)
+        return True
+
+    def estimate(self, count: int) -> str:
+        """The time that the cases left will take, at the pace so far."""
+        if self.measured < 2:
+            return ""
+        left = (time.monotonic() - self.begun) / self.measured * (count - self.measured)
+        return f"  (about {left:.0f} s left)"
 
 
 def _wanted(case: Case, only: tuple[str, ...]) -> bool:
     return not only or any(text in case.id for text in only)
-
-
-def _estimate(begun: float, measured: int, at: int, cases: Sequence[Case]) -> str:
-    if measured < 2:
-        return ""
-    left = (time.monotonic() - begun) / measured * (len(cases) - at)
-    return f"  (about {left:.0f} s left)"
 
 
 def _show(benchmark: Benchmark, values: dict[str, Values], failed: Sequence[str]) -> None:
@@ -92,7 +125,7 @@ def _show(benchmark: Benchmark, values: dict[str, Values], failed: Sequence[str]
     code = ", ".join(f"{name} {version}" for name, version in versions.items())
     print(f"{where}, {machine['cores']} cores, {code}")
     if values:
-        print(benchmark.shown(values))
+        print(text_of(benchmark.shown(values)))
     for line in failed:
         print(f"FAILED {line}")
     print(flush=True)

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.case import Benchmark, Case, Options, Table, Values
+from benchmarks.case import Benchmark, Case, Options, Shown, Table, Values
 from benchmarks.generated_manifest import write_manifest
 from benchmarks.results import ROOT
 
@@ -64,6 +64,10 @@ def measure(entries: int | None, warm_times: int, cold_times: int) -> Values:
         "warm_ms": best["cpu_ms"],
         "warm_wall_ms": min(item["wall_ms"] for item in warm),
         "cold_ms": _best(cold)["cpu_ms"],
+        "repeats": {
+            "warm": [item["cpu_ms"] for item in warm],
+            "cold": [item["cpu_ms"] for item in cold],
+        },
         **{key: best[key] for key in ("entries", "overloads", "skipped", "heavy")},
     }
     if "modules_ms" in best:
@@ -85,7 +89,7 @@ def cases(options: Options) -> Iterable[Case]:
         yield Case("shipped", functools.partial(measure, None, warm, 3))
 
 
-def shown(values: dict[str, Values]) -> str:
+def shown(values: dict[str, Values]) -> Shown:
     """One row for each manifest."""
     table = Table(
         ("manifest", "entries", "overloads", "warm ms", "(clock)", "modules", "register",
@@ -97,13 +101,13 @@ def shown(values: dict[str, Values]) -> str:
             item.get("modules_ms"), item.get("register_ms"), item.get("warm_us_per_entry"),
             item["cold_ms"], item.get("cold_us_per_entry"),
         )  # fmt: skip
-    lines = [str(table)]
+    lines: list[Table | str] = [table]
     if (bar := values.get("200 entries")) is not None:
         verdict = "reached" if bar["warm_ms"] <= WARM_LIMIT_MS else "missed"
         lines.append(f"at most {WARM_LIMIT_MS:.0f} ms warm at 200 entries: {verdict}")
     heavy = sorted({module for item in values.values() for module in item["heavy"]})
     lines.append(f"loaded although a warm import needs none of it: {', '.join(heavy) or 'nothing'}")
-    return "\n".join(lines)
+    return lines
 
 
 BENCHMARK = Benchmark("startup", "import tileops after torch, milliseconds of CPU", cases, shown)

@@ -1,7 +1,9 @@
 """Values of every implemented entry: each row, shrunk on the CPU and at full size on a GPU.
 
 The reference in float64 is the oracle because the family tests hold it to torch's own functions;
-an operator's results must be that up to rounding.
+an operator's results must be that up to rounding. Where an operator's function jumps, a rounding on
+the way to a result may be a jump away from the oracle: the reference in the tensors' own dtype, on
+their own device, is what results must be then.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from tileops.testing.cases import Case, Row, rows
 from tileops.testing.tolerance import assert_close
 
 SIZE = 4096
+#: The operators whose functions round on the way, and jump where a rounding goes the other way.
+JUMPS = {"RoundFwdOp", "DivFwdOp", "FloorDivideFwdOp", "RemainderFwdOp"}
 ROWS = [
     row for entry in tileops.registry.entries if entry.status == "implemented"
     for row in rows(entry.name)
@@ -33,9 +37,9 @@ def wide(value, integers=False):
 
 
 def reference(row: Row, case: Case) -> tuple[torch.Tensor | None, ...]:
-    """What the entry's reference gives for the case in float64."""
-    op_class = row.bound.op_class
-    declared = row.case.signature.inputs
+    """What the entry's reference gives for the case, in float64 unless it jumps."""
+    if row.op in JUMPS:
+        return called(row, case.inputs, case.params)
     # Where integers alone give floats, as in exp of an int64, they are what is promoted.
     tensors = [t for t in case.inputs.values() if t is not None]
     floats = any(
@@ -44,18 +48,21 @@ def reference(row: Row, case: Case) -> tuple[torch.Tensor | None, ...]:
     )
     promoted = floats and not any(t.is_floating_point() or t.is_complex() for t in tensors)
     inputs = {name: wide(tensor, promoted) for name, tensor in case.inputs.items()}
+    return called(row, inputs, {name: wide(value) for name, value in case.params.items()})
+
+
+def called(row: Row, inputs, parameters) -> tuple[torch.Tensor | None, ...]:
+    """The results of the entry's reference."""
+    declared = row.case.signature.inputs
     positional = [inputs[t.name] for t in declared if not t.kw_only]
     keywords = {t.name: inputs[t.name] for t in declared if t.kw_only}
-    parameters = {name: wide(value) for name, value in case.params.items()}
-    results = op_class.reference(*positional, **keywords, **parameters)
+    results = row.bound.op_class.reference(*positional, **keywords, **parameters)
     return results if isinstance(results, tuple) else (results,)
 
 
 def outputs(row: Row, case: Case, results) -> tuple[torch.Tensor | None, ...]:
     """Every output: those that the overload returns, and the written inputs that are one."""
-    returns = next(
-        item.returns for item in row.bound.header.overloads if item.name == row.overload
-    )
+    returns = next(item.returns for item in row.bound.header.overloads if item.name == row.overload)
     given = iter(results if isinstance(results, tuple) else (results,))
     return tuple(
         next(given) if output.name in returns else case.inputs[output.alias]
@@ -107,7 +114,7 @@ def compare(
         assert (result is None) == (wanted is None)
         if result is None:
             continue
-        assert wanted.dtype == wide(result.dtype)
+        assert wanted.dtype in (result.dtype, wide(result.dtype))
         if result.is_complex():
             part = torch.float32 if result.dtype == torch.complex64 else torch.float64
             result, wanted = torch.view_as_real(result), torch.view_as_real(wanted)

@@ -1,23 +1,29 @@
-"""Device time of a call: replays of a CUDA graph over inputs that leave the L2 cache in between.
+"""Device time of calls: replays of CUDA graphs over inputs that leave the L2 cache in between.
 
-In: calls that do the same on different memory. Out: the median microseconds of one, and the rates
-of a plain copy and of cuBLAS on this GPU, which are the ceilings of a roofline.
+In: calls that do the same on different memory. Out: microseconds of one, repeated in turn with the
+other forms of the call, so that clocks and heat hit all alike. Rates are in benchmarks/profile.
 """
 
 from __future__ import annotations
 
-import functools
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from benchmarks.noise import REPEATS
 
 #: The inputs of one graph together have at least this size, several times the L2 cache.
 ROTATION_BYTES = 256 * 2**20
 MOST_SETS = 32
 # A graph of fewer calls than this spends its time on starting.
 CALLS = 16
+# What one repeat of one form may take; its median is over at least so many replays.
+REPEAT_MS = 8.0
+LEAST_REPLAYS = 3
+MOST_REPLAYS = 40
 
 
 def device() -> str:
@@ -30,8 +36,25 @@ def sets_for(size: int) -> int:
     return max(1, min(MOST_SETS, -(-ROTATION_BYTES // max(size, 1))))
 
 
-def graph_us(calls: Sequence[Callable[[], Any]], budget_ms: float = 50.0) -> float:
-    """Median microseconds of a call, from replays of a graph that makes them all.
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A graph that makes `calls` calls."""
+
+    graph: torch.cuda.CUDAGraph
+    stream: torch.cuda.Stream
+    calls: int
+
+    def us(self) -> float:
+        """Median microseconds of a call; the first replay after other work does not count."""
+        with torch.cuda.stream(self.stream):
+            once = _elapsed_ms(self.graph.replay)
+            count = max(LEAST_REPLAYS, min(MOST_REPLAYS, int(REPEAT_MS / max(once, 1e-3))))
+            times = [_elapsed_ms(self.graph.replay) for _ in range(count)]
+        return statistics.median(times) / self.calls * 1e3
+
+
+def record(calls: Sequence[Callable[[], Any]], budget_ms: float = 50.0) -> Recorded:
+    """A graph of as many of the calls as the budget allows, each of them several times if short.
 
     Results are kept while the graph is captured, so that every call writes memory of its own.
     """
@@ -48,12 +71,24 @@ def graph_us(calls: Sequence[Callable[[], Any]], budget_ms: float = 50.0) -> flo
             for _ in range(rounds):
                 kept = [call() for call in calls]
         del kept
-
-        _elapsed_ms(graph.replay)
-        repeats = max(7, min(200, int(budget_ms / max(_elapsed_ms(graph.replay), 1e-3))))
-        times = [_elapsed_ms(graph.replay) for _ in range(repeats)]
+        graph.replay()
     torch.cuda.current_stream().wait_stream(stream)
-    return statistics.median(times) / (rounds * len(calls)) * 1e3
+    return Recorded(graph, stream, rounds * len(calls))
+
+
+def repeats_us(forms: Mapping[str, Recorded], repeats: int = REPEATS) -> dict[str, list[float]]:
+    """Microseconds of each form, `repeats` times in turn."""
+    times: dict[str, list[float]] = {name: [] for name in forms}
+    for _ in range(repeats):
+        for name, form in forms.items():
+            times[name].append(form.us())
+    return times
+
+
+def graph_us(calls: Sequence[Callable[[], Any]]) -> float:
+    """Median microseconds of a call, for what is held against nothing."""
+    recorded = record(calls)
+    return statistics.median(recorded.us() for _ in range(3))
 
 
 def _affordable(call: Callable[[], Any], budget_ms: float) -> int:
@@ -69,41 +104,3 @@ def _elapsed_ms(action: Callable[[], Any]) -> float:
     stop.record()
     stop.synchronize()
     return start.elapsed_time(stop)
-
-
-@functools.cache
-def copy_bytes_per_s() -> float:
-    """Bytes read and written a second by a plain copy of 2 GiB.
-
-    A captured `copy_` is a memory copy of the driver's, which can be a third slower than a kernel:
-    the ceiling is the better one of it and of a kernel that only changes signs.
-    """
-    source = torch.ones(2**30, device="cuda", dtype=torch.bfloat16)
-    target = torch.zeros_like(source)
-    actions = (lambda: target.copy_(source), lambda: torch.neg(source, out=target))
-    return 2 * source.nbytes / (min(graph_us([action]) for action in actions) * 1e-6)
-
-
-@functools.cache
-def matmul_flops_per_s(dtype: torch.dtype) -> float:
-    """Operations a second of cuBLAS on random matrices; of bfloat16 for a dtype without any."""
-    size = 8192 if dtype.itemsize <= 2 else 4096
-    if dtype.itemsize == 1:
-        return _scaled_flops_per_s(dtype, size)
-    if dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return matmul_flops_per_s(torch.bfloat16)
-    left, right = (torch.randn(size, size, device="cuda", dtype=dtype) for _ in range(2))
-    out = torch.empty_like(left)
-    return 2 * size**3 / (graph_us([lambda: torch.mm(left, right, out=out)]) * 1e-6)
-
-
-def _scaled_flops_per_s(dtype: torch.dtype, size: int) -> float:
-    if dtype != torch.float8_e4m3fn or torch.cuda.get_device_capability() < (8, 9):
-        return matmul_flops_per_s(torch.bfloat16)
-    left, right = (torch.randn(size, size, device="cuda").to(dtype) for _ in range(2))
-    scale = torch.ones((), device="cuda")
-
-    def multiply() -> Any:
-        return torch._scaled_mm(left, right.t(), scale, scale, out_dtype=torch.bfloat16)
-
-    return 2 * size**3 / (graph_us([multiply]) * 1e-6)

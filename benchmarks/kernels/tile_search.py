@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from benchmarks.case import Benchmark, Case, Options, Table, Unmeasurable, Values
+from benchmarks.case import Benchmark, Case, Options, Shown, Table, Unmeasurable, Values
 
 OPS = ("GEMMFwdOp", "GQADenseFwdOp")
 BEST = 5
@@ -28,7 +28,7 @@ def measure(row: Any) -> Values:
 
     with torch.no_grad():
         first = subject_of(row, device_time.device())
-        served = serving(first)
+        served, _ = serving(first)
         if served is None:
             raise Unmeasurable("no kernel takes the row")
         count = device_time.sets_for(sum(tensor.nbytes for tensor in first.tensors))
@@ -98,14 +98,14 @@ def cases(options: Options) -> Iterable[Case]:
             yield Case(f"{op.removesuffix('Op')} {row.id}", functools.partial(measure, row))
 
 
-def shown(values: dict[str, Values]) -> str:
+def shown(values: dict[str, Values]) -> Shown:
     """Ours, then the best candidates of each row."""
     table = Table(("row and tile", "us", "to ours"))
     for name, item in values.items():
         table.add(f"{name}: {item['served']}", item["us"], None)
         for us, tile in item["best"]:
             table.add(f"  {tile}", us, item["us"] / us)
-    return str(table)
+    return [table]
 
 
 BENCHMARK = Benchmark(

@@ -5,6 +5,7 @@ In: tiny subsets. No figure is judged here.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 from benchmarks import results, runner
 from benchmarks.__main__ import main
-from benchmarks.case import Benchmark, Case, Options, Table, Unmeasurable, Values
+from benchmarks.case import Benchmark, Case, DeviceLost, Options, Table, Unmeasurable, Values
 from benchmarks.generated_manifest import write_manifest
 from benchmarks.results import ResultFile
 
@@ -61,7 +62,43 @@ def test_a_run_resumes_where_it_ended(tmp_path: Path, capsys: Any) -> None:
     assert done == ["a", "b", "c"] and again == ["b"]
     assert "a b c" in capsys.readouterr().out
     found = list(ResultFile(tmp_path / "sample.jsonl").lines())
-    assert [line["case"] for line in found] == ["a", "c", "b"]
+    assert [(line["case"], "values" in line) for line in found] == [
+        ("a", True), ("b", False), ("c", True), ("b", True),
+    ]  # fmt: skip
+    assert found[1]["failed"] == "RuntimeError: broken"
+
+
+def test_what_failed_comes_last_when_a_run_resumes(tmp_path: Path) -> None:
+    done: list[str] = []
+    request = runner.Request(Options(), tmp_path, only=("a", "b"))
+    runner.run([sample(done, failing="a")], request)
+    runner.run([sample(done)], runner.Request(Options(), tmp_path, resume=True))
+    assert done == ["a", "b", "c", "a"]
+
+
+def test_nothing_is_measured_on_a_lost_device(tmp_path: Path, capsys: Any) -> None:
+    def lost() -> Values:
+        raise DeviceLost("the device is lost")
+
+    cases = [Case("a", lost), Case("b", lambda: {"us": 1.0})]
+    benchmark = Benchmark("sample", "", lambda options: cases, lambda values: "")
+    assert runner.run([benchmark], runner.Request(Options(), tmp_path)) == 1
+    said = capsys.readouterr()
+    assert "1 cases are left for --resume" in said.err and "DeviceLost" in said.out
+    assert runner.run([benchmark], runner.Request(Options(), tmp_path, resume=True)) == 1
+    assert [line["case"] for line in lines(tmp_path / "sample.jsonl")] == ["a", "b", "a"]
+
+
+def test_batches_are_prepared_before_they_are_measured(tmp_path: Path) -> None:
+    seen: list[str] = []
+    base = sample(seen)
+
+    def prepare(cases: Any, options: Options) -> None:
+        seen.append("+".join(case.id for case in cases))
+
+    benchmark = dataclasses.replace(base, prepare=prepare, batch=2)
+    runner.run([benchmark], runner.Request(Options(), tmp_path))
+    assert seen == ["a+b", "a", "b", "c", "c"]
 
 
 def test_other_versions_do_not_resume(tmp_path: Path, monkeypatch: Any) -> None:

@@ -9,7 +9,9 @@ import torch
 
 import tileops.elementwise as family
 from tests.devices import DEVICES, gpu
+from tileops.elementwise.functions import FUNCTIONS
 from tileops.elementwise.table import ACTIVATIONS, TABLE, UNARY
+from tileops.runtime.launch import Call
 from tileops.testing.tolerance import assert_close
 from tileops.testing.values import launcher_of, poisoned, serve, stride_variants
 
@@ -135,16 +137,46 @@ def test_round_to_decimals(device, dtype, decimals) -> None:
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.op)
 def test_what_is_left_to_the_reference(row) -> None:
+    """Complex numbers and eight-bit floats, where their function takes neither."""
     op = getattr(family, row.op)
+    function = FUNCTIONS.get(row.kernel)
     for name in op.bound().operator.signature.indices["T"].names:
         dtype = getattr(torch, name)
-        if dtype in dtypes_of(row):
+        eight = dtype.is_floating_point and dtype.itemsize == 1
+        if not (dtype.is_complex or eight) or function is None:
+            continue
+        if function.eight if eight else function.parts:
             continue
         x = torch.empty(3, dtype=dtype, device="meta")
-        inputs = [x for _ in op.bound().operator.signature.inputs]
+        declared = op.bound().operator.signature.inputs
+        inputs = [x.to(torch.bool) if str(t.decl.dtype) == "bool" else x for t in declared]
+        output = op()(*inputs)
         for launcher in op.kernel_types:
-            reason = launcher_of(op, launcher)(None, x, *inputs, **defaults_of(op))
+            call = Call(x.device, (9, 0))
+            reason = launcher_of(op, launcher)(call, output, *inputs, **defaults_of(op))
             assert reason == f"{dtype} is left to the reference"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "name", ["IsnanFwdOp", "IsinfFwdOp", "IsfiniteFwdOp", "EqFwdOp", "NeFwdOp"]
+)
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_eight_bit_floats(device, name, dtype) -> None:
+    """Every one of them."""
+    op = getattr(family, name)
+    if str(dtype).removeprefix("torch.") not in op.bound().operator.signature.indices["T"].names:
+        return
+    bits = torch.arange(256, dtype=torch.uint8, device=device).view(dtype)
+    inputs = [bits]
+    if len(op.bound().operator.signature.inputs) == 2:
+        inputs = [bits[:, None].expand(256, 256), bits]
+    for given in (inputs, [x[..., ::2] for x in inputs]):
+        wanted = op.reference(*(x.float() for x in given))
+        got = poisoned(wanted.shape, torch.bool, device)
+        serve(op, [got], given)
+        assert torch.equal(got, wanted)
+        assert torch.equal(op.reference(*given), wanted)
 
 
 @gpu

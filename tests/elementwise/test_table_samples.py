@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import islice
 
 import pytest
@@ -12,15 +13,35 @@ import tileops.elementwise as family
 from tileops.elementwise.table import ACTIVATIONS, TABLE
 from tileops.runtime.errors import CallError
 
-SAMPLES = 4
+SAMPLES = 12
 PARAMETERS = {}
 for info in op_db:
     PARAMETERS.setdefault(info.name, []).append(info)
 
+#: Why an operator is not called as a sample calls PyTorch: one signature has one dtype, and
+#: tensors for tensors.
+MIXED = "tensors of several dtypes"
+NUMBER = "a number in place of a tensor"
+BOOL = "a bool in place of a number"
+TENSOR = "a tensor in place of a number"
+#: The refusals of each operator; those left out take every sample.
+REFUSED = {
+    "AddFwdOp": {BOOL},
+    "ClampTensorFwdOp": {MIXED},
+    "LerpScalarFwdOp": {TENSOR},
+    "LerpTensorFwdOp": {NUMBER},
+    "MaskedFillScalarFwdOp": {TENSOR},
+    "MaskedFillTensorFwdOp": {NUMBER},
+}
+
+
+#: The inputs that share a dtype; masks and conditions do not.
+TYPED = {"input", "other", "exponent", "min", "max", "end", "weight", "value"}
+
 
 def infos(row):
     """PyTorch's descriptions of the operator's function, a variant each."""
-    return PARAMETERS[row.api.removeprefix("torch.")]
+    return PARAMETERS[row.api.removeprefix("torch.").removeprefix("Tensor.")]
 
 
 def dtypes_of(op):
@@ -28,62 +49,83 @@ def dtypes_of(op):
 
 
 def arguments(op, sample):
-    """The sample as a call of the operator, or None: (parameters, tensors)."""
+    """The sample as a call of the operator: (parameters, tensors), or why there is none."""
     signature = op.bound().operator.signature
-    tensors = [sample.input, *sample.args]
+    inputs = [tensor.name for tensor in signature.inputs]
     names = [param.name for param in signature.params if param.name != "inplace"]
-    count = len(signature.inputs)
-    params = dict(zip(names, tensors[count:], strict=False)) | dict(sample.kwargs)
-    params.pop("inplace", None)
-    if not set(params) <= set(names):
-        return None
-    return params, tensors[:count]
+    values = [sample.input, *sample.args]
+    if op is family.WhereFwdOp:
+        values[:2] = reversed(values[:2])  # a method there, called on `input`
+    given = dict(zip([*inputs, *names], values, strict=False)) | dict(sample.kwargs)
+    assert len(values) <= len(inputs) + len(names) and set(given) <= {*inputs, *names, "inplace"}
+    tensors = [given.get(name) for name in inputs]
+    params = {name: given[name] for name in names if name in given}
+    if op is family.ClampScalarFwdOp:  # PyTorch has samples with tensors only
+        numbers = {n: t for n, t in params.items() if isinstance(t, torch.Tensor) and t.numel()}
+        params = {n: t.flatten()[0].item() for n, t in numbers.items()}
+    if any(isinstance(value, torch.Tensor) for value in params.values()):
+        return TENSOR
+    if isinstance(params.get("alpha"), bool):
+        return BOOL
+    if any(not isinstance(t, torch.Tensor | None) for t in tensors):
+        return NUMBER
+    typed = {t.dtype for n, t in zip(inputs, tensors, strict=True) if n in TYPED and t is not None}
+    return MIXED if len(typed) > 1 else (params, tensors)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.op)
-def test_samples(row):
+def test_samples(row, record_property):
     op = getattr(family, row.op)
-    ran = set()
+    ran, refused = set(), Counter()
     for dtype in dtypes_of(op):
         for info in infos(row):
             if dtype not in info.supported_dtypes("cpu"):
                 continue
-            samples = info.sample_inputs("cpu", dtype)
-            for sample in islice(samples, SAMPLES):
-                if compare(row, op, sample):
+            for sample in islice(info.sample_inputs("cpu", dtype), SAMPLES):
+                reason = compare(row, op, sample)
+                if reason is None:
                     ran.add(dtype)
+                else:
+                    refused[reason] += 1
     supported = {d for info in infos(row) for d in info.supported_dtypes("cpu")}
     assert ran == set(dtypes_of(op)) & supported
+    for reason, count in refused.items():
+        record_property(f"refused: {reason}", count)
+    assert set(refused) == REFUSED.get(row.op, set()), dict(refused)
 
 
-def compare(row, op, sample) -> bool:
-    """Whether the operator takes the sample; where it does, the results are torch's."""
+def compare(row, op, sample) -> str | None:
+    """The results are PyTorch's; or why the operator does not take the sample."""
     found = arguments(op, sample)
-    if found is None:
-        return False
+    if isinstance(found, str):
+        return found
     params, tensors = found
-    if any(not isinstance(t, torch.Tensor) for t in tensors):
-        return False
     wanted = row.function(*tensors, **params)
-    if wanted.dtype != specified(op, params, tensors):
-        # One dtype for a result: samples that mix dtypes are refused.
-        assert len({t.dtype for t in tensors}) > 1
-        return False
     got = op(**params)(*tensors)
     assert got.is_contiguous()
     torch.testing.assert_close(got, wanted, rtol=0, atol=0, equal_nan=True, check_stride=False)
     zeros = wanted == 0
     if wanted.dtype.is_floating_point:
         assert torch.equal(got[zeros].signbit(), wanted[zeros].signbit())
-    return True
+    return None
 
 
-def specified(op, params, tensors):
-    """The result's dtype as the entry has it, or None where it refuses the call."""
-    try:
-        return op(**params)(*(t.to("meta") for t in tensors)).dtype
-    except CallError:
-        return None
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.op)
+def test_errors_are_errors_here(row):
+    """What PyTorch refuses, an operator refuses."""
+    op = getattr(family, row.op)
+    for info in infos(row):
+        if info.error_inputs_func is None:
+            continue
+        for item in info.error_inputs("cpu"):
+            found = arguments(op, item.sample_input)
+            if isinstance(found, str):
+                continue
+            params, tensors = found
+            with pytest.raises(item.error_type):
+                row.function(*tensors, **params)
+            with pytest.raises((CallError, item.error_type)):
+                op(**params)(*tensors)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.op)

@@ -122,8 +122,8 @@ def run_split(
             call, o, None, q, k, v, sinks, masking, tile, split, pack=True, descriptor=descriptor
         )
         return
-    parts = torch.empty((split.count, *shape), dtype=torch.float32, device=o.device)
-    lse = torch.empty((split.count, *shape[:3]), dtype=torch.float32, device=o.device)
+    parts = call.empty((split.count, *shape), torch.float32)
+    lse = call.empty((split.count, *shape[:3]), torch.float32)
     run_kernel(
         call, parts, lse, q, k, v, None, masking, tile, split, pack=True, descriptor=descriptor
     )

@@ -34,6 +34,7 @@ VERBS = (
     Verb("cases", "list the calls that the workload rows denote", "cases"),
     Verb("validate", "check a manifest", "validate"),
     Verb("explain", "say what a diagnostic means, with an example mended", "explain"),
+    Verb("warmup", "compile kernels for the GPU at hand, ahead of serving", "warmup"),
     Verb("demo", "compile a small model from these operators and compare it with PyTorch", "demo"),
     Verb("doctor", "report versions, devices, caches, and what is registered", "doctor"),
 )

@@ -9,13 +9,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from tileops.cli.derived import operator, planned
 from tileops.cli.errors import OK, CommandError
 from tileops.cli.manifest_option import add_spec_option, find_entry, read_outline
-from tileops.cli.output import write
+from tileops.cli.output import table, write
 from tileops.diagnostics.model import Findings
 from tileops.diagnostics.text import printable, split_lines
+from tileops.manifest.fingerprint import spec_folder
 from tileops.manifest.outline import OutlineEntry
 from tileops.manifest.source import read_text, split_entries
 from tileops.manifest.workload.text import rows_text
@@ -60,12 +62,48 @@ def rows(entry: OutlineEntry) -> str:
     return rows_text(*planned(entry))
 
 
+def implementations(entry: OutlineEntry) -> str:
+    """What can serve a call, in the order in which it is tried, and the boundary policies."""
+    if find_spec("torch") is None:
+        raise CommandError("implementations are code, which needs torch")
+    from tileops.runtime.boundary import policy_of
+    from tileops.runtime.shipped import registered
+    from tileops.runtime.targets import EAGER, TRITON, targets
+
+    if entry.path.parent.resolve() != spec_folder().resolve():
+        raise CommandError("implementations are known of the manifest that ships alone")
+    registry = registered()
+    if entry.op not in registry:
+        raise CommandError(f"{entry.op} is not registered; `tileops doctor` says why")
+    found = registry.bound(entry.op).op_class
+    if found is None or getattr(found, "reference", None) is None:
+        return f"{entry.op} has no implementation: it is {entry.status}\n"
+    kernels = getattr(found, "kernel_types", {})
+    rows = [(TRITON.name, name, kernel.path) for name, kernel in kernels.items()]
+    rows += [
+        (target.name, target.name, _place(target.implementations[entry.op]))
+        for target in targets()
+        if entry.op in target.implementations
+    ]
+    rows.append((EAGER.name, "reference", _place(found.reference)))
+    policy = policy_of(found, entry.op)
+    return (
+        table(("target", "implementation", "function"), rows)
+        + f"boundary policy: {policy.cuda} on cuda, {policy.cpu} on cpu\n"
+    )
+
+
+def _place(function: Callable[..., object]) -> str:
+    return f"{function.__module__}:{function.__qualname__}"
+
+
 VIEWS: tuple[View, ...] = (
     View("yaml", "the entry as it is written (the default)", source),
     View("plan", "the steps that check a call and give its outputs", plan),
     View("schema", "the operators, as torch.library gets them", schema),
     View("code", "the generated functions", code),
     View("rows", "the calls that its workload rows denote", rows),
+    View("implementations", "what serves its calls, in order", implementations),
 )
 
 

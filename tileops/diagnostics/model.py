@@ -66,6 +66,10 @@ class Diagnostic:
         return (self.span.file, self.span.line, self.span.column, self.code.id, self.message)
 
 
+#: What a manifest writes may be long; what is said of it is not.
+MAX_MESSAGE = 1000
+
+
 @dataclass(slots=True)
 class Findings:
     """Collects diagnostics, so that one bad entry never hides another."""
@@ -83,6 +87,8 @@ class Findings:
         labels: tuple[Label, ...] = (),
         help: str = "",
     ) -> None:
+        if len(message) > MAX_MESSAGE:
+            message = message[: MAX_MESSAGE - 3] + "..."
         self.items.append(Diagnostic(code, span, message, op, field, labels, help))
 
     @property

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from tileops.elementwise import reference, table
+from tileops.elementwise import reference
+from tileops.elementwise.row import classes
+from tileops.elementwise.table import TABLE
 from tileops.runtime.op import Kernel, Op
 
-_TABLE = dict(table.classes(__name__, table.TABLE))
+_TABLE = dict(classes(__name__, TABLE))
 globals().update(_TABLE)
 
-__all__ = ["AddFwdOp", "GELUAndMulFwdOp", "GELUFwdOp", "SiLUAndMulFwdOp", "SinusoidalFwdOp"]
+__all__ = ["GELUAndMulFwdOp", "GELUFwdOp", "SiLUAndMulFwdOp", "SinusoidalFwdOp"]
 __all__ += sorted(_TABLE)
 
 
@@ -28,34 +30,8 @@ class GELUFwdOp(Op):
 
     reference = staticmethod(reference.gelu)
     kernel_types = {
-        "flat": Kernel("tileops.elementwise.unary:launch_gelu_flat"),
-        "tile": Kernel("tileops.elementwise.unary:launch_gelu_tile"),
-    }
-
-
-class AddFwdOp(Op):
-    """input + alpha * other, broadcast.
-
-    Shapes:
-        input: [*A]
-        other: [*B]
-        output: [*broadcast(A, B)], of the inputs' common dtype
-
-    As in torch: integers wrap around; booleans are or-ed, other counting only when alpha is not 0;
-    alpha must be an integer for integer tensors, may be a bool only for booleans, and must fit the
-    dtype. Half precision is added in float32 and rounded once. Complex tensors are added part by
-    part.
-
-    Errors: CallError when the shapes do not broadcast or the dtypes or devices differ; RuntimeError
-    from torch.add for an alpha that breaks its rules.
-
-    Reference: torch.add
-    """
-
-    reference = staticmethod(reference.add)
-    kernel_types = {
-        "flat": Kernel("tileops.elementwise.binary:launch_add_flat"),
-        "tile": Kernel("tileops.elementwise.binary:launch_add_tile"),
+        "flat": Kernel("tileops.elementwise.pointwise:launch_flat", "gelu"),
+        "tile": Kernel("tileops.elementwise.pointwise:launch_tile", "gelu"),
     }
 
 

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from tileops.elementwise.unary import FUNCTIONS, gelu_name
+from tileops.elementwise.functions import FUNCTIONS, gelu_name
 from tileops.runtime.launch import Call
 from tileops.tiling.config import ceil_div, tile_config
 from tileops.tiling.device import accumulator, widen
@@ -18,7 +18,7 @@ __all__ = ["launch_gelu_and_mul", "launch_silu_and_mul"]
 
 
 @triton.jit
-def _silu(x, p, q):
+def _silu(x, p, q, r):
     return x / (1.0 + tl.exp(-x))
 
 
@@ -44,7 +44,7 @@ def gated_kernel(
     x_ptr += row * x_row
     gate = accumulator(tl.load(x_ptr + cols * x_inner, mask=mask))
     up = accumulator(tl.load(x_ptr + (cols + length) * x_inner, mask=mask))
-    y = FUNCTION(gate, 0, 0) * up
+    y = FUNCTION(gate, 0, 0, 0) * up
     tl.store(out_ptr + row * length + cols, y.to(out_ptr.dtype.element_ty), mask=mask)
 
 

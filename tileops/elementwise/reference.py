@@ -6,17 +6,12 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-__all__ = ["add", "gelu", "gelu_and_mul", "round_decimals", "silu_and_mul", "sinusoidal"]
+__all__ = ["gelu", "gelu_and_mul", "round_decimals", "silu_and_mul", "sinusoidal", "where"]
 
 
 def gelu(input: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
     """x * Phi(x), or its tanh approximation."""
     return F.gelu(input, approximate=approximate).contiguous()
-
-
-def add(input: torch.Tensor, other: torch.Tensor, *, alpha: int | float = 1) -> torch.Tensor:
-    """input + alpha * other."""
-    return torch.add(input, other, alpha=alpha).contiguous()
 
 
 def gelu_and_mul(input: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
@@ -51,3 +46,11 @@ def sinusoidal(
 def round_decimals(input: torch.Tensor, *, decimals: int = 0) -> torch.Tensor:
     """To decimals, ties to even; torch takes integers without that parameter only."""
     return torch.round(input) if decimals == 0 else torch.round(input, decimals=decimals)
+
+
+def where(condition: torch.Tensor, input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Eight-bit floats go by their bits, as not every device of torch chooses among them."""
+    if input.is_floating_point() and input.element_size() == 1:
+        bits = torch.where(condition, input.view(torch.uint8), other.view(torch.uint8))
+        return bits.view(input.dtype)
+    return torch.where(condition, input, other)

@@ -1,88 +1,25 @@
-"""The elementwise operators that are one PyTorch function each, as a table.
+"""The elementwise operators that are one PyTorch function each, as a table: those of one tensor.
 
-In: a line per operator. Out: its class, with docstring, reference and kernels.
+In: a line per operator. Out: `TABLE`, every line, those of the tables beside this one too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from textwrap import fill
-from typing import Any
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 
 from tileops.elementwise import reference
-from tileops.runtime.op import Kernel, Op
+from tileops.elementwise.row import Pointwise
+from tileops.elementwise.table_binary import BINARY
+from tileops.elementwise.table_selection import SELECTIONS
 
-__all__ = ["ACTIVATIONS", "TABLE", "UNARY", "Pointwise", "classes"]
+__all__ = ["ACTIVATIONS", "BINARY", "SELECTIONS", "TABLE", "UNARY"]
 
 _FLOATS = "Half precision is computed in float32 and rounded once, float64 in float64."
 _PROMOTED = f"Integers and booleans are computed in, and give, float32. {_FLOATS}"
 _WHOLE = "Integers come back as they are. Exact for every dtype."
-_TEST = "Integers and booleans are finite numbers."
-
-
-@dataclass(frozen=True, slots=True)
-class Pointwise:
-    """An operator that is one PyTorch function of its inputs, element by element."""
-
-    op: str
-    function: Callable[..., torch.Tensor]
-    api: str
-    kernel: str
-    summary: str
-    result: str = "of input's dtype"
-    notes: str = ""
-    errors: str = "CallError when input's dtype is not one that the entry declares."
-    launchers: str = "unary"
-    shapes: tuple[tuple[str, str], ...] = (("input", "[*S]"),)
-    output: str = "[*S]"
-
-    def docstring(self) -> str:
-        """What `help` shows of the class."""
-        shapes = "".join(f"\n    {name}: {shape}" for name, shape in self.shapes)
-        parts = [
-            self.summary,
-            f"Shapes:{shapes}\n    output: {self.output}, {self.result}",
-            fill(self.notes, 92),
-            fill(f"Errors: {self.errors}", 92),
-            f"Reference: {self.api}",
-        ]
-        return "\n\n".join(part for part in parts if part) + "\n"
-
-    def reference(self) -> Callable[..., torch.Tensor]:
-        """The function as a reference: a fresh contiguous tensor, in place or not."""
-        function = self.function
-
-        def fresh(*tensors: torch.Tensor, **params: Any) -> torch.Tensor:
-            params.pop("inplace", None)
-            return function(*tensors, **params).contiguous()
-
-        fresh.__doc__ = self.summary
-        fresh.__name__ = self.kernel
-        return fresh
-
-    def kernels(self) -> dict[str, Kernel]:
-        """Dense tensors, then any strides."""
-        module = f"tileops.elementwise.{self.launchers}"
-        return {
-            "flat": Kernel(f"{module}:launch_flat", self.kernel),
-            "tile": Kernel(f"{module}:launch_tile", self.kernel),
-        }
-
-
-def classes(module: str, table: tuple[Pointwise, ...]) -> Iterator[tuple[str, type[Op]]]:
-    """The operator classes of a table, by name, as if `module` held their class statements."""
-    for row in table:
-        body = {
-            "__doc__": row.docstring(),
-            "__module__": module,
-            "reference": staticmethod(row.reference()),
-            "kernel_types": row.kernels(),
-        }
-        yield row.op, type(row.op, (Op,), body)
 
 
 def _unary(name: str, summary: str, result: str = "of input's dtype", notes: str = "") -> Pointwise:
@@ -93,6 +30,12 @@ def _unary(name: str, summary: str, result: str = "of input's dtype", notes: str
 
 def _promoted(name: str, summary: str) -> Pointwise:
     return _unary(name, summary, "float32 for integers, else of input's dtype", _PROMOTED)
+
+
+def _test(name: str, summary: str) -> Pointwise:
+    return replace(
+        _unary(name, summary, "bool", "Integers and booleans are finite numbers."), eight=True
+    )
 
 
 UNARY = (
@@ -134,9 +77,9 @@ UNARY = (
         "Every bit of an integer turned over.",
         notes="Booleans are negated.",
     ),
-    _unary("isnan", "Whether an element is NaN.", "bool", _TEST),
-    _unary("isinf", "Whether an element is an infinity of either sign.", "bool", _TEST),
-    _unary("isfinite", "Whether an element is neither NaN nor infinite.", "bool", _TEST),
+    _test("isnan", "Whether an element is NaN."),
+    _test("isinf", "Whether an element is an infinity of either sign."),
+    _test("isfinite", "Whether an element is neither NaN nor infinite."),
 )
 
 
@@ -180,4 +123,4 @@ ACTIVATIONS = (
     ),
 )
 
-TABLE = (*UNARY, *ACTIVATIONS)
+TABLE = (*UNARY, *ACTIVATIONS, *BINARY, *SELECTIONS)

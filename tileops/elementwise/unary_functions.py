@@ -1,6 +1,6 @@
-"""Functions of one element, for the unary kernels: `function(x, p, q)`.
+"""Functions of one element, for the unary kernels: `function(x, p, q, r)`.
 
-`x` is float32 or float64, or an integer where the function keeps integers; `p` and `q` are the
+`x` is float32 or float64, or an integer where the function keeps integers; `p`, `q` and `r` are the
 scalars of its parameters, which most functions leave alone (see `real`).
 """
 
@@ -82,17 +82,17 @@ def tanh_of(x):
 
 
 @triton.jit
-def exp(x, p, q):
+def exp(x, p, q, r):
     return exp_of(x)
 
 
 @triton.jit
-def log(x, p, q):
+def log(x, p, q, r):
     return tl.log(x)
 
 
 @triton.jit
-def sqrt(x, p, q):
+def sqrt(x, p, q, r):
     if x.dtype == tl.float64:
         return tl.sqrt(x)
     else:
@@ -100,7 +100,7 @@ def sqrt(x, p, q):
 
 
 @triton.jit
-def rsqrt(x, p, q):
+def rsqrt(x, p, q, r):
     if x.dtype == tl.float64:
         return tl.rsqrt(x)
     else:
@@ -110,12 +110,12 @@ def rsqrt(x, p, q):
 
 
 @triton.jit
-def absolute(x, p, q):
+def absolute(x, p, q, r):
     return tl.abs(x)
 
 
 @triton.jit
-def neg(x, p, q):
+def neg(x, p, q, r):
     # Not 0 - x, which has the wrong sign at zero.
     if x.dtype.is_floating():
         return x * -1.0
@@ -124,27 +124,27 @@ def neg(x, p, q):
 
 
 @triton.jit
-def reciprocal(x, p, q):
+def reciprocal(x, p, q, r):
     return divide(tl.full(x.shape, 1.0, x.dtype), x)
 
 
 @triton.jit
-def sign(x, p, q):
+def sign(x, p, q, r):
     return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
 
 
 @triton.jit
-def sin(x, p, q):
+def sin(x, p, q, r):
     return tl.sin(x)
 
 
 @triton.jit
-def cos(x, p, q):
+def cos(x, p, q, r):
     return tl.cos(x)
 
 
 @triton.jit
-def floor(x, p, q):
+def floor(x, p, q, r):
     if x.dtype.is_floating():
         whole = tl.floor(x)
         # The GPU's own instruction takes denormals for zeros.
@@ -154,7 +154,7 @@ def floor(x, p, q):
 
 
 @triton.jit
-def ceil(x, p, q):
+def ceil(x, p, q, r):
     if x.dtype.is_floating():
         whole = tl.ceil(x)
         return tl.where((whole == 0.0) & (x > 0.0), 1.0, whole)
@@ -163,76 +163,76 @@ def ceil(x, p, q):
 
 
 @triton.jit
-def trunc(x, p, q):
+def trunc(x, p, q, r):
     return tl.where(x < 0.0, tl.ceil(x), tl.floor(x)) if x.dtype.is_floating() else x
 
 
 @triton.jit
-def round_units(x, p, q):
+def round_units(x, p, q, r):
     return round_even(x) if x.dtype.is_floating() else x
 
 
 @triton.jit
-def round_fraction(x, p, q):
+def round_fraction(x, p, q, r):
     """To a multiple of 1 / p."""
     scale = real(p, x)
     return divide(round_even(x * scale), scale)
 
 
 @triton.jit
-def round_multiple(x, p, q):
+def round_multiple(x, p, q, r):
     """To a multiple of p."""
     scale = real(p, x)
     return round_even(divide(x, scale)) * scale
 
 
 @triton.jit
-def erf(x, p, q):
+def erf(x, p, q, r):
     return tl.erf(x)
 
 
 @triton.jit
-def log1p(x, p, q):
+def log1p(x, p, q, r):
     return log1p_of(x)
 
 
 @triton.jit
-def expm1(x, p, q):
+def expm1(x, p, q, r):
     return expm1_of(x)
 
 
 @triton.jit
-def sigmoid(x, p, q):
-    return reciprocal(1.0 + exp_of(-1.0 * x), p, q)
+def sigmoid(x, p, q, r):
+    return reciprocal(1.0 + exp_of(-1.0 * x), p, q, r)
 
 
 @triton.jit
-def tanh(x, p, q):
+def tanh(x, p, q, r):
     return tanh_of(x)
 
 
 @triton.jit
-def logical_not(x, p, q):
+def logical_not(x, p, q, r):
     return x == 0
 
 
 @triton.jit
-def bitwise_not(x, p, q):
+def bitwise_not(x, p, q, r):
     return ~x
 
 
 @triton.jit
-def isnan(x, p, q):
+def isnan(x, p, q, r):
     return x != x
 
 
 @triton.jit
-def isinf(x, p, q):
+def isinf(x, p, q, r):
     return tl.abs(x) == float("inf")
 
 
 @triton.jit
-def isfinite(x, p, q):
+def isfinite(x, p, q, r):
     return tl.abs(x) < float("inf")
 
 
@@ -257,17 +257,17 @@ def normal_below(x):
 
 
 @triton.jit
-def gelu_none(x, p, q):
+def gelu_none(x, p, q, r):
     return 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
 
 
 @triton.jit
-def gelu_none_half(x, p, q):
+def gelu_none_half(x, p, q, r):
     return x * normal_below(x)
 
 
 @triton.jit
-def gelu_tanh(x, p, q):
+def gelu_tanh(x, p, q, r):
     # (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits where tanh is near -1.
     doubled = 1.5957691216057308 * (x + 0.044715 * x * x * x)
     return x / (1.0 + tl.exp(-doubled))

@@ -140,7 +140,7 @@ def run_tiles(
     splits = max(1, tiles.ceil_div(k, length))
     target = d
     if splits > 1:
-        target = torch.empty((splits, m, n), dtype=torch.float32, device=d.device)
+        target = call.empty((splits, m, n), torch.float32)
     call.launch(
         gemm_kernel,
         (tile.count(m, n), splits),

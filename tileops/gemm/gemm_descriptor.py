@@ -106,7 +106,7 @@ def run_descriptor(
     a_block, b_block = (tile.block_m, tile.block_k), (tile.block_k, tile.block_n)
     target = d
     if splits > 1:
-        target = torch.empty((splits, m * n), dtype=torch.float32, device=d.device)
+        target = call.empty((splits, m * n), torch.float32)
     d_descriptor = not plan.swap and splits == 1 and _stores_in_blocks(d)
     call.launch(
         gemm_descriptor_kernel,

@@ -120,16 +120,18 @@ class Reader:
             self.wrong(node, path, "a mapping of names")
             return
         for key, value in node.entries:
-            if not isinstance(key.value, str) or not key.value.isidentifier():
+            name = key.value
+            # Other letters may look like these ones, and expressions are ASCII.
+            if not isinstance(name, str) or not (name.isidentifier() and name.isascii()):
                 self.report(
                     codes.BAD_NAME,
                     key.span,
                     f"{path}.{key.text}",
-                    f"{path} must map names, got the key {key.value!r}",
+                    f"{path} must map names of ASCII letters, digits and _, got the key {name!r}",
                 )
                 self.unreadable.add(path)
                 continue
-            yield Text(key.value, key), value
+            yield Text(name, key), value
 
     def items(self, node: Node | None, path: str) -> tuple[Node, ...]:
         if node is None:

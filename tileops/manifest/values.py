@@ -11,11 +11,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tileops.diagnostics.text import shorten
 from tileops.manifest.adt import ADT, ADTValue
 from tileops.manifest.dtypes import DTYPES
 from tileops.manifest.language.evaluate import evaluate
 from tileops.manifest.language.functions import adt_field
-from tileops.manifest.language.kinds import BoolKind, DimKind, EnumKind, IntKind, Kind
+from tileops.manifest.language.kinds import INT, BoolKind, DimKind, EnumKind, IntKind, Kind
 from tileops.manifest.language.symbolic import DomainError
 from tileops.manifest.language.types import (
     ADTType,
@@ -80,14 +81,21 @@ def convert(value: Any, type_: ParamType, adts: Mapping[str, ADT]) -> Any:
         case WordType(word=word):
             if _is_word(value, word):
                 return float(value) if word == "float" and isinstance(value, int) else value
-    raise ValueError(f"must be {type_}, got {value!r}")
+    if isinstance(value, int) and not fits_64(value):
+        raise ValueError(f"must fit 64 bits, got {shorten(repr(value))}")
+    raise ValueError(f"must be {type_}, got {shorten(repr(value), 200)}")
+
+
+def fits_64(value: int) -> bool:
+    """Whether an integer can be an argument of an operator, or a size."""
+    return -(1 << 63) <= value < 1 << 63
 
 
 def _is_word(value: Any, word: str) -> bool:
     number = isinstance(value, int | float | complex) and not isinstance(value, bool)
     match word:
         case "int":
-            return isinstance(value, int) and not isinstance(value, bool)
+            return isinstance(value, int) and not isinstance(value, bool) and fits_64(value)
         case "bool":
             return isinstance(value, bool)
         case "float":
@@ -145,9 +153,9 @@ def _in_kind(value: Any, kind: Kind) -> bool:
         case EnumKind(values=values):
             return isinstance(value, str) and value in values
         case DimKind():
-            return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+            return _in_kind(value, INT) and value >= 0
         case IntKind():
-            return isinstance(value, int) and not isinstance(value, bool)
+            return isinstance(value, int) and not isinstance(value, bool) and fits_64(value)
     return False
 
 

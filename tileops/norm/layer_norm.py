@@ -267,7 +267,7 @@ def launch_split_row(
     parts, part = splits(rows.count, rows.length, CHUNK_BLOCK, processors(call))
     if parts == 1:
         return f"{rows.count} rows fill the device without splitting them"
-    partial = torch.empty(rows.count * parts * 2, dtype=torch.float32, device=call.device)
+    partial = call.empty(rows.count * parts * 2, torch.float32)
     stages = ((True, False), (False, True))
     _launch_parts(call, output, rows, x, weight, bias, eps, partial, (parts, part), stages)
     return None

@@ -192,7 +192,7 @@ def _launch_long(
     weight, w_inner = as_vector(weight)
     partial = None
     if split:
-        partial = torch.empty(rows.count * parts, dtype=torch.float32, device=call.device)
+        partial = call.empty(rows.count * parts, torch.float32)
     for sums, writes in ((True, False), (False, True)) if split else ((True, True),):
         call.launch(
             rms_norm_long_row_kernel,

@@ -97,10 +97,10 @@ def launch_split(call: Call, *tensors: torch.Tensor, function: str, **params: An
         return f"{prepared.kept} results fill the device without splitting them"
     span = prepared.parts * prepared.kept
     states = 1 if prepared.places else prepared.states
-    partial = torch.empty(span * states, dtype=prepared.partial, device=call.device)
+    partial = call.empty(span * states, prepared.partial)
     place = None
     if prepared.places:
-        place = torch.empty(span, dtype=torch.int64, device=call.device)
+        place = call.empty(span, torch.int64)
     call.launch(
         reduce_kernel,
         prepared.grid,

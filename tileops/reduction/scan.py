@@ -89,9 +89,7 @@ def launch_split(
     prepared, out, x = found
     if prepared.parts == 1:
         return f"{prepared.kept} lines fill the device without splitting them"
-    partial = torch.empty(
-        prepared.parts * prepared.kept, dtype=prepared.partial, device=call.device
-    )
+    partial = call.empty(prepared.parts * prepared.kept, prepared.partial)
     call.launch(
         reduce_kernel,
         prepared.grid,

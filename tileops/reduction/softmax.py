@@ -267,7 +267,7 @@ def launch_split_row(
     parts, part = splits(rows.count, rows.length, CHUNK_BLOCK, processors(call))
     if parts == 1:
         return f"{rows.count} rows fill the device without splitting them"
-    partial = torch.empty(rows.count * parts * 2, dtype=_sum_dtype(output), device=call.device)
+    partial = call.empty(rows.count * parts * 2, _sum_dtype(output))
     for stage in ((True, False), (False, True)):
         _launch_parts(call, output, partial, x, rows, (parts, part), stage, function)
     return None

@@ -19,7 +19,10 @@ from tileops.runtime import (
     boundary,
     cache_tag,
     composite,
+    construction,
     contents,
+    inlining,
+    launch_key,
     library,
     placement,
     targets,
@@ -43,6 +46,7 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "_place": placement.place,
         "_indexed": placement.indexed,
         "_serve": dispatcher.serve,
+        "_find": dispatcher.kept.find,
         "_plain": dispatcher.reference.plain,
         "_forward_ad": torch.autograd.forward_ad,
         "_grad_enabled": torch.is_grad_enabled,
@@ -58,10 +62,12 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "_direct": autograd.is_plain,
         "_validate": contents.validator(bound),
         "_refuse_transform": autograd.transform_refusal(bound),
-        "_inlines": boundary.decider(bound),
+        "_policy": boundary.decider(bound),
+        "_kernels": inlining.inliner(dispatcher),
     }
     names |= {f"_default_{a.name}": a.default for a in layout.arguments if not a.required}
     names |= {f"_gather_{name}": gather for name, (_, gather) in layout.spread.items()}
+    names |= {f"_follow_{name}": construction.follower(bound, name) for name in _held(layout)}
     names |= {f"_infinite_{name}": value for name, value in layout.infinite.items()}
     branches = bound.branch is not None
     if branches:
@@ -80,7 +86,8 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "plain": _plain(layout, branches),
         "transform": _transform(layout, bound.header.differentiable),
         "autograd": _autograd(layout),
-        "inline": _inline(layout),
+        "boundary": _boundary(layout),
+        "kernels": _kernels(layout, branches),
     }
     made = {kind: define(label, kind, text, names)[kind] for kind, text in texts.items()}
     names["_plain_function"] = made["plain"]
@@ -136,8 +143,8 @@ def _wrong_branch(bound: Bound, overload: OverloadHeader) -> Callable[[str], Non
 
 
 def _infer(layout: Layout, branches: bool) -> list[str]:
-    lines = []
-    held = [a.name for a in layout.arguments if a.role is Role.CONSTRUCTION_TENSOR]
+    held = _held(layout)
+    lines = _follow(layout)
     if layout.device and held:
         lines.append(f"{layout.device} = _indexed({layout.device})")
     elif layout.device:
@@ -162,6 +169,17 @@ def _infer(layout: Layout, branches: bool) -> list[str]:
         lines.append(f"if _right != {layout.overload.name!r}:")
         lines.append(f"{_INDENT}_wrong_branch(_right)")
     return lines
+
+
+def _held(layout: Layout) -> list[str]:
+    return [a.name for a in layout.arguments if a.role is Role.CONSTRUCTION_TENSOR]
+
+
+def _follow(layout: Layout) -> list[str]:
+    """Construction-time tensors brought to the inputs' device and their signature dtypes."""
+    leaders = _tuple(layout.leaders)
+    params = ", ".join(f'"{a.name}": {a.name}' for a in layout.arguments if a.role is Role.PARAM)
+    return [f"{name} = _follow_{name}({name}, {leaders}, {{{params}}})" for name in _held(layout)]
 
 
 def _allocate(layout: Layout) -> str:
@@ -217,15 +235,41 @@ def _run(layout: Layout, branches: bool) -> str:
     target = _target(layout)
     # Without tensors no key tells a meta call from a real one.
     meta = ' or _device.type == "meta"' if layout.device else ""
+    key = launch_key.expression(layout)
     body = [
+        *_kept(layout, key),
         *_infer(layout, branches),
         *_contents_check(layout),
         f"if {' and '.join(empty)}{meta}:",
         f"{_INDENT}return {_allocate(layout)}",
         *_fast(layout),
-        f"return _serve({target}, {_served(layout)}{_effects(layout)})",
+        f"return _serve({target}, {_served(layout)}{_effects(layout)}"
+        + (", key=_key)" if key else ")"),
     ]
     return _function("run", layout, body)
+
+
+def _kept(layout: Layout, key: str) -> list[str]:
+    """The launches of an equal call made again, which was checked when it was first made."""
+    if not key:
+        return []
+    leader = next(a.name for a in layout.arguments if a.type == "Tensor" and a.is_tensor)
+    tests = [f"{leader}.is_cuda", f"{_target(layout)} is None"]
+    tests += ["not validate_inputs" for a in layout.arguments if a.name == "validate_inputs"]
+    lines = ["_key = None", f"if {' and '.join(tests)}:", f"{_INDENT}_key = {key}"]
+    if layout.overload.written:
+        # Whether what is written overlaps another argument is asked first.
+        return lines
+    split = layout.split()
+    arguments = [layout.arguments[i] for i in split.positional]
+    arguments += [layout.arguments[i] for k in split.keywords for i in k.positions]
+    memory = _tuple(a.name for a in arguments if a.is_tensor)
+    return [
+        *lines,
+        f"{_INDENT}_found = _find(_key)",
+        f"{_INDENT}if _found is not None and not _attention.count:",
+        f"{_INDENT * 2}return _found.call({memory})",
+    ]
 
 
 def _contents_check(layout: Layout) -> list[str]:
@@ -316,13 +360,24 @@ def _transform(layout: Layout, differentiable: bool) -> str:
     return _function("transform", layout, body)
 
 
-def _inline(layout: Layout) -> str:
-    target = _target(layout)
-    checked = any(a.name == "validate_inputs" for a in layout.arguments)
-    tensors = _tuple(layout.tensors)
-    test = f"{target} is None and _inlines({tensors})"
-    body = [f"return {test}" + (" and not validate_inputs" if checked else "")]
-    return _function("inline", layout, body)
+def _boundary(layout: Layout) -> str:
+    """A call of an explicit target, or that reads contents, keeps its node."""
+    kept = [f"{_target(layout)} is not None"]
+    kept += ["validate_inputs" for a in layout.arguments if a.name == "validate_inputs"]
+    body = [
+        f"if {' or '.join(kept)}:",
+        f'{_INDENT}return "opaque"',
+        f"return _policy({_tuple(layout.tensors)})",
+    ]
+    return _function("boundary", layout, body)
+
+
+def _kernels(layout: Layout, branches: bool) -> str:
+    if layout.overload.written:
+        # Whether a written input shares memory with another cannot be asked of a graph.
+        return _function("kernels", layout, ["return NotImplemented"])
+    body = [*_infer(layout, branches), f"return _kernels({_served(layout)})"]
+    return _function("kernels", layout, body)
 
 
 def _autograd(layout: Layout) -> str:
@@ -338,6 +393,8 @@ def _autograd(layout: Layout) -> str:
         for name in layout.tensors
     )
     body = [
+        # Above autograd, so that the gradient finds its way back.
+        *_follow(layout),
         # Tangents would be silently zero behind a kernel.
         "if _forward_ad._current_level >= 0:",
         f"{_INDENT}return _transform_function({_call(layout)})",

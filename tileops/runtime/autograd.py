@@ -19,6 +19,8 @@ from tileops.runtime.errors import CallError
 from tileops.runtime.reference import call_reference
 
 _lock = threading.Lock()
+# How torch names a function without derivative.
+_NO_DERIVATIVE = "derivative for aten::"
 
 
 def applier(bound: Bound, layout: Layout, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -216,14 +218,22 @@ def _backward(
                 for i in wanted:
                     answer[i] = torch.zeros_like(args[i])
                 return tuple(answer)
-            found = torch.autograd.grad(
-                [output for output, _ in pairs],
-                [args[i] for i in wanted],
-                [grad for _, grad in pairs],
-                create_graph=again,
-                allow_unused=True,
-                materialize_grads=True,
-            )
+            try:
+                found = torch.autograd.grad(
+                    [output for output, _ in pairs],
+                    [args[i] for i in wanted],
+                    [grad for _, grad in pairs],
+                    create_graph=again,
+                    allow_unused=True,
+                    materialize_grads=True,
+                )
+            except RuntimeError as error:
+                if _NO_DERIVATIVE not in str(error):
+                    raise
+                raise CallError(
+                    f"{bound.header.operator}: has no gradient, since PyTorch has none of what it "
+                    f"is computed by: {error}"
+                ) from None
         for i, gradient in zip(wanted, found, strict=True):
             answer[i] = gradient
         return tuple(answer)

@@ -78,7 +78,7 @@ class Layout:
     where it is absent; `returned` the positions of the outputs that the overload returns;
     `unbound` the written inputs that no output is; `infinite` the defaults that no schema carries;
     `spread` the parameters that several arguments carry, or none; `on_device` whether a
-    construction-time tensor follows the call device, `decided` whether an input always gives it.
+    construction-time tensor follows the call device, `leaders` the inputs that give it.
     """
 
     overload: OverloadHeader
@@ -90,7 +90,7 @@ class Layout:
     infinite: Mapping[str, float]
     spread: Mapping[str, tuple[tuple[str, ...], Callable[..., Any]]]
     on_device: Mapping[str, bool]
-    decided: bool
+    leaders: tuple[str, ...]
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -118,6 +118,11 @@ class Layout:
         for name, (names, gather) in self.spread.items():
             keywords.append(Keyword(name, tuple(places[part] for part in names), gather))
         return Split(tuple(positional), tuple(keywords))
+
+    @property
+    def decided(self) -> bool:
+        """Whether an input always gives the call device."""
+        return any(a.type == "Tensor" and a.name in self.leaders for a in self.arguments)
 
     @property
     def device(self) -> str:
@@ -236,7 +241,7 @@ class Bound:
             self._infinite(),
             spread.gatherers(self.operator),
             self._on_device(),
-            self._decided(),
+            self._leaders(),
         )
 
     def _on_device(self) -> dict[str, bool]:
@@ -244,13 +249,14 @@ class Bound:
         tensors = () if signature is None else signature.construction
         return {tensor.name: not tensor.decl.on_cpu for tensor in tensors}
 
-    def _decided(self) -> bool:
+    def _leaders(self) -> tuple[str, ...]:
         signature = self.operator.signature
         tensors = () if signature is None else signature.inputs
         elsewhere = {tensor.name for tensor in tensors if tensor.decl.on_cpu}
-        return any(
-            a.role is Role.INPUT and a.type == "Tensor" and a.name not in elsewhere
+        return tuple(
+            a.name
             for a in self.operator.arguments
+            if a.role is Role.INPUT and a.name not in elsewhere
         )
 
     def _infinite(self) -> dict[str, float]:

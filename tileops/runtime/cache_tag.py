@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -20,8 +20,9 @@ _PACKAGE = Path(__file__).parent.parent
 # What no compiled graph depends on.
 _APART = frozenset({"cli", "validator", "diagnostics", "testing", "__pycache__"})
 _MARK = "tileops="
-# Stands beside namespaces, which have no blanks.
+# Stand beside namespaces, which have no blanks.
 _TARGET = "default target"
+_POLICY = "boundary policy"
 _registries: dict[str, str] = {}
 
 
@@ -39,10 +40,19 @@ def tag_caches(
 
 def set_target(name: str | None, everywhere: bool) -> None:
     """Makes the caches depend on the default target, which decides what is inlined."""
-    if name is None:
-        _registries.pop(_TARGET, None)
+    _set(_TARGET, name, everywhere)
+
+
+def set_policy(overrides: Mapping[str, object], everywhere: bool) -> None:
+    """Makes the caches depend on the boundary policies that stand over those of the classes."""
+    _set(_POLICY, repr(sorted(overrides.items())) if overrides else None, everywhere)
+
+
+def _set(name: str, value: str | None, everywhere: bool) -> None:
+    if value is None:
+        _registries.pop(name, None)
     else:
-        _registries[_TARGET] = name
+        _registries[name] = value
     if _registries:
         _write(everywhere)
 

@@ -6,7 +6,7 @@ the dtypes that construction-time tensors are cast to; such a tensor as a call n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from tileops.manifest.language.evaluate import evaluate
 from tileops.manifest.language.symbolic import DomainError
 from tileops.manifest.language.syntax import names_in
 from tileops.manifest.signature.interpret import CallRejected, interpret
-from tileops.manifest.signature.model import Signature
+from tileops.manifest.signature.model import Signature, Tensor
 from tileops.runtime.bound import Bound
 from tileops.runtime.errors import CallError
 from tileops.runtime.support import DTYPE_NAMES, TORCH_DTYPES, manifest_value, meta_of
@@ -39,9 +39,7 @@ def check(bound: Bound, values: Mapping[str, Any]) -> dict[str, torch.dtype]:
             arguments[name] = manifest_value(value)
             continue
         meta = meta_of(value)
-        arguments[name] = (
-            replace(meta, dtype=DTYPE_NAMES[found[name]]) if name in found else meta
-        )
+        arguments[name] = replace(meta, dtype=DTYPE_NAMES[found[name]]) if name in found else meta
     try:
         interpret(signature, operator.plan, arguments, construction_only=True)
     except CallRejected as error:
@@ -54,22 +52,55 @@ def check(bound: Bound, values: Mapping[str, Any]) -> dict[str, torch.dtype]:
 
 
 def casts(bound: Bound, values: Mapping[str, Any]) -> dict[str, torch.dtype]:
-    """The signature dtypes of construction-time tensors, as far as parameters alone give them."""
-    signature = bound.operator.signature
-    params = {param.name for param in signature.params}
-    env = {name: manifest_value(values[name]) for name in params if name in values}
+    """The signature dtypes of construction-time tensors that are of another one."""
     found = {}
-    for tensor in signature.construction:
+    for tensor in bound.operator.signature.construction:
         value = values.get(tensor.name)
-        if not isinstance(value, torch.Tensor) or not names_in(tensor.dtype) <= params:
-            continue
-        try:
-            dtype = TORCH_DTYPES.get(evaluate(tensor.dtype, env))
-        except (DomainError, TypeError):
-            continue
-        if dtype is not None and dtype is not value.dtype:
-            found[tensor.name] = dtype
+        if isinstance(value, torch.Tensor):
+            dtype = _signature_dtype(bound.operator.signature, tensor, values)
+            if dtype is not None and dtype is not value.dtype:
+                found[tensor.name] = dtype
     return found
+
+
+def _signature_dtype(
+    signature: Signature, tensor: Tensor, values: Mapping[str, Any]
+) -> torch.dtype | None:
+    """The dtype that a tensor is cast to, as far as parameters alone give it."""
+    params = {param.name for param in signature.params} & values.keys()
+    names = names_in(tensor.dtype)
+    if not names <= params:
+        return None
+    try:
+        dtype = evaluate(tensor.dtype, {name: manifest_value(values[name]) for name in names})
+    except (DomainError, TypeError):
+        return None
+    return TORCH_DTYPES.get(dtype)
+
+
+def follower(bound: Bound, name: str) -> Callable[..., Any]:
+    """What makes of a construction-time tensor of a torch.ops call the one that it works with: on
+    the device of the call's inputs, in its signature dtype. It is no copy where that is so already.
+    """
+    signature = bound.operator.signature
+    declared = signature.tensor(name)
+
+    def follow(
+        tensor: torch.Tensor | None,
+        leaders: tuple[torch.Tensor | None, ...],
+        values: Mapping[str, Any],
+    ) -> torch.Tensor | None:
+        if tensor is None:
+            return None
+        device = next((item.device for item in leaders if item is not None), tensor.device)
+        if declared.decl.on_cpu:
+            device = tensor.device
+        dtype = _signature_dtype(signature, declared, values) or tensor.dtype
+        if tensor.device == device and tensor.dtype is dtype:
+            return tensor
+        return tensor.to(device, dtype)
+
+    return follow
 
 
 def _same_device(signature: Signature, subject: str, values: Mapping[str, Any]) -> None:

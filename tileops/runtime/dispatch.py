@@ -8,7 +8,7 @@ targets.py; how it launches is launch.py.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from tileops.runtime import overlap, targets
+from tileops.runtime import overlap, relaunch, targets
 from tileops.runtime.bound import Bound, Layout
 from tileops.runtime.errors import CallError
 from tileops.runtime.launch import call_on
@@ -45,7 +45,6 @@ class Candidate:
     launch: Callable[..., str | None]
 
 
-_NOBODY: list[tuple[str, str]] = []
 _recorder: ContextVar[list[Served] | None] = ContextVar("tileops_served", default=None)
 _logged: set[tuple[str, str]] = set()
 
@@ -71,13 +70,21 @@ class Dispatcher:
         self._layout = layout
         self._subject = bound.header.operator
         self._choices: dict[Any, tuple[str, tuple[Candidate, ...]]] = {}
+        #: The launches of earlier calls, by what they depend on.
+        self.kept = relaunch.KeptLaunches()
         self.reference = Reference(bound, layout)
         #: Devices whose calls without any target the reference serves.
         self.by_reference: set[torch.device] = set()
         targets.on_change(self._choices.clear)
         targets.on_change(self.by_reference.clear)
+        targets.on_change(self.kept.forget)
 
     # Choosing -------------------------------------------------------------------------------
+
+    def kernels(self, device: torch.device) -> tuple[Candidate, ...]:
+        """The Triton launchers that are tried for calls on `device`."""
+        name, candidates = self._choose(None, device)
+        return candidates if name == targets.TRITON.name else ()
 
     def _choose(
         self, target: str | None, device: torch.device
@@ -122,37 +129,75 @@ class Dispatcher:
         keywords: dict[str, Any],
         bound: tuple[torch.Tensor | None, ...] = (),
         unbound: tuple[torch.Tensor, ...] = (),
+        *,
+        key: Hashable = None,
     ) -> Any:
-        """Runs a checked call whose written tensors are not all empty."""
+        """Runs a checked call whose written tensors are not all empty.
+
+        `key` is what the launches of a call depend on, where they may be kept.
+        """
         name, candidates = self._choose(target, device)
+        declined: list[tuple[str, str]] = []
         if candidates:
-            declined: list[tuple[str, str]] = []
-            outputs = _allocate(device, specs, bound)
+            outputs = allocate(device, specs, bound)
             if self._layout.overload.written:
                 sources = overlap.separate(self._layout, tensors, keywords, outputs, bound)
-            else:
-                sources = (tensors, keywords)
-            for candidate in candidates:
-                reason = candidate.launch(call_on(device), *outputs, *sources[0], **sources[1])
-                if reason is not None:
-                    if not isinstance(reason, str):
-                        raise ImplementationError(
-                            f"{self._subject}: {candidate.name} of target {name!r} must write its "
-                            "outputs and return None, or a reason to decline, got "
-                            f"{type(reason).__name__}"
-                        )
-                    declined.append((candidate.name, reason))
-                    continue
+                if not _same(sources[0], tensors) or not _same(
+                    sources[1].values(), keywords.values()
+                ):
+                    key = None
+                tensors, keywords = sources
+            if name != targets.TRITON.name:
+                key = None
+            served = self._launch(name, candidates, key, device, outputs, tensors, keywords)
+            if not isinstance(served, list):
                 _written(outputs, bound, unbound)
-                self._record(device, name, candidate.name, declined)
+                self._record(device, name, *served)
                 return self.reference.returned(outputs)
+            declined = served
             self._log(declined)
-        else:
-            declined = _NOBODY
-        served = self.reference.real(device, specs, tensors, keywords, bound, unbound)
+        result = self.reference.real(device, specs, tensors, keywords, bound, unbound)
         if _recorder.get() is not None:
             self._record(device, "eager", "reference", declined)
-        return served
+        return result
+
+    def _launch(
+        self,
+        target: str,
+        candidates: Sequence[Candidate],
+        key: Hashable,
+        device: torch.device,
+        outputs: Results,
+        tensors: tuple[Any, ...],
+        keywords: dict[str, Any],
+    ) -> tuple[str, Sequence[tuple[str, str]]] | list[tuple[str, str]]:
+        """Which candidate served and who declined before it, or the list of who all declined."""
+        call = call_on(device)
+        memory: tuple[Any, ...] = ()
+        if key is not None:
+            memory = relaunch.memory(outputs, tensors, keywords)
+            kept = self.kept.find(key)
+            if kept is not None:
+                kept.again(memory)
+                return kept.implementation, kept.declined
+            call = relaunch.RecordingCall(device, call.capability)
+        declined: list[tuple[str, str]] = []
+        for candidate in candidates:
+            reason = candidate.launch(call, *outputs, *tensors, **keywords)
+            if reason is None:
+                if isinstance(call, relaunch.RecordingCall):
+                    served = (candidate.name, tuple(declined))
+                    returned = self.reference.returned
+                    self.kept.keep(key, call, served, memory, len(outputs), returned)
+                return candidate.name, declined
+            if not isinstance(reason, str):
+                raise ImplementationError(
+                    f"{self._subject}: {candidate.name} of target {target!r} must write its "
+                    "outputs and return None, or a reason to decline, got "
+                    f"{type(reason).__name__}"
+                )
+            declined.append((candidate.name, reason))
+        return declined
 
     def _record(
         self,
@@ -176,10 +221,10 @@ class Dispatcher:
             logger.info("%s: served by the PyTorch reference (%s)", self._subject, reasons)
 
 
-def _allocate(
+def allocate(
     device: torch.device,
     specs: Sequence[Spec | None],
-    bound: tuple[torch.Tensor | None, ...],
+    bound: tuple[torch.Tensor | None, ...] = (),
 ) -> Results:
     """What a launcher writes: contiguous tensors, the passed ones where they are."""
     outputs: Results = []
@@ -192,6 +237,10 @@ def _allocate(
         else:
             outputs.append(torch.empty(spec[0], dtype=spec[1], device=device))
     return outputs
+
+
+def _same(these: Iterable[Any], those: Iterable[Any]) -> bool:
+    return all(this is that for this, that in zip(these, those, strict=True))
 
 
 def _written(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -45,29 +47,44 @@ class Call:
                     f"{_name(kernel)}: argument {position} must be on {self.device}, "
                     f"got a tensor on {value.device}"
                 )
+        self._run(kernel, grid, args, options)
+
+    def empty(self, shape: int | Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """Uninitialised memory of the call's device, for what kernels hand to one another."""
+        return torch.empty(shape, dtype=dtype, device=self.device)
+
+    def _run(
+        self, kernel: Any, grid: tuple[int, ...], args: tuple[Any, ...], options: dict[str, Any]
+    ) -> Any:
+        """Launches; what Triton compiled."""
         if not self._cuda:
-            kernel[grid](*args, **options)
-            return
-        # The launch takes the current device's current stream.
-        if self.device.index is None or torch.cuda.current_device() == self.device.index:
-            _launch_cuda(kernel, grid, args, options)
-        else:
-            with torch.cuda.device(self.device):
-                _launch_cuda(kernel, grid, args, options)
+            return kernel[grid](*args, **options)
+        with on_device(self.device):
+            if torch.cuda.is_current_stream_capturing():
+                return launch_compiled_only(kernel, grid, args, options)
+            return kernel[grid](*args, **options)
 
 
-def _launch_cuda(
-    kernel: Any, grid: tuple[int, ...], args: tuple[Any, ...], options: dict[str, Any]
-) -> None:
-    if torch.cuda.is_current_stream_capturing():
-        launch_compiled_only(kernel, grid, args, options)
-    else:
-        kernel[grid](*args, **options)
+_HERE = nullcontext()
+
+
+def on_device(device: torch.device) -> AbstractContextManager[Any]:
+    """Makes a CUDA device the current one: Triton launches on that one's current stream."""
+    if device.type != "cuda" or device.index in (None, torch.cuda.current_device()):
+        return _HERE
+    return torch.cuda.device(device)
+
+
+def current_stream(device: torch.device) -> int | None:
+    """The handle of the stream on which torch computes there now."""
+    if device.type != "cuda":
+        return None
+    return torch._C._cuda_getCurrentRawStream(device.index)
 
 
 def launch_compiled_only(
     kernel: Any, grid: tuple[int, ...], args: tuple[Any, ...], options: dict[str, Any]
-) -> None:
+) -> Any:
     """Launches a kernel that is compiled already; CallError instead of compiling it now."""
     knobs = importlib.import_module("triton.knobs")
 
@@ -79,7 +96,7 @@ def launch_compiled_only(
 
     with knobs.runtime.scope():
         knobs.runtime.jit_cache_hook = refuse
-        kernel[grid](*args, **options)
+        return kernel[grid](*args, **options)
 
 
 def _name(kernel: Any) -> str:

@@ -6,9 +6,13 @@ What those functions do is adapters.py; nothing here looks past the header.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -17,33 +21,58 @@ from torch._subclasses.functional_tensor import FunctionalTensorMode
 from tileops.codegen.model import Header, OverloadHeader
 
 _lock = threading.RLock()
-_libraries: dict[str, torch.library.Library] = {}
-_schemas: dict[str, str] = {}
+
+
+class _Process:
+    """What is registered in this process, also by a copy of the package that was imported before:
+    operators outlive the modules that define them. By qualified overload: schema, slot, package.
+    """
+
+    def __init__(self) -> None:
+        self.libraries: dict[str, torch.library.Library] = {}
+        self.overloads: dict[str, tuple[str, Slot, str]] = {}
+
+
+def _process() -> _Process:
+    holder = sys.modules.setdefault("_tileops_process", ModuleType("_tileops_process"))
+    found: _Process = vars(holder).setdefault("registered", _Process())
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class Functions:
     """What one overload does: on real tensors, as a fake, above autograd, as plain PyTorch, inside
-    torch.func transforms, and whether AOT inlines it."""
+    torch.func transforms, what AOT makes of it, and as its kernels."""
 
     run: Callable[..., Any]
     fake: Callable[..., Any]
     autograd: Callable[..., Any]
     plain: Callable[..., Any]
     transform: Callable[..., Any]
-    inline: Callable[..., bool]
+    boundary: Callable[..., str]
+    kernels: Callable[..., Any]
 
 
-_KINDS = ("run", "fake", "autograd", "plain", "transform", "inline")
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+_KINDS = ("run", "fake", "autograd", "plain", "transform", "boundary", "kernels")
 
 
 class Slot:
     """The functions of one overload, absent until the first call asks for one of them."""
 
     __slots__ = ("_build", *_KINDS)
+    kinds = _KINDS
 
     def __init__(self, build: Callable[[], Functions]) -> None:
         self._build: Callable[[], Functions] | None = build
+
+    def build_with(self, other: Slot) -> None:
+        """Takes the functions of `other` instead of its own."""
+        with _lock:
+            for kind in _KINDS:
+                with suppress(AttributeError):
+                    delattr(self, kind)
+            self._build = other._build
 
     def __getattr__(self, kind: str) -> Any:
         if kind not in _KINDS:
@@ -76,23 +105,33 @@ def schema_text(header: Header, overload: OverloadHeader) -> str:
 
 
 def register(namespace: str, header: Header, slots: dict[str, Slot]) -> None:
-    """Defines every overload of `header`; the same schemas again are a no-op, others an error."""
+    """Defines every overload of `header`; the same schemas again are a no-op, others an error.
+
+    Where a copy of the package that was imported before has defined them, this one serves them.
+    """
+    process = _process()
     with _lock:
-        library = _libraries.get(namespace)
+        library = process.libraries.get(namespace)
         if library is None:
             library = torch.library.Library(namespace, "FRAGMENT")
-            _libraries[namespace] = library
+            process.libraries[namespace] = library
         ordered = sorted(header.overloads, key=lambda overload: overload.name != "default")
         for overload in ordered:
             qualified = f"{namespace}::{_name(header, overload)}"
             schema = schema_text(header, overload)
-            known = _schemas.get(qualified)
-            if known == schema:
+            slot = slots[overload.name]
+            if qualified not in process.overloads:
+                _define(library, header, overload, schema, slot)
+                process.overloads[qualified] = (schema, slot, _PACKAGE)
                 continue
-            if known is not None:
-                raise ValueError(f"{qualified} is already registered as {known}, not as {schema}")
-            _define(library, header, overload, schema, slots[overload.name])
-            _schemas[qualified] = schema
+            known, serving, package = process.overloads[qualified]
+            if known != schema or getattr(serving, "kinds", None) != _KINDS:
+                raise ValueError(
+                    f"{qualified} is already registered from {package} as {known}, not as {schema}"
+                )
+            if type(serving) is not Slot:
+                serving.build_with(slot)
+                process.overloads[qualified] = (schema, serving, _PACKAGE)
 
 
 def _name(header: Header, overload: OverloadHeader) -> str:
@@ -159,12 +198,21 @@ def _transform(slot: Slot) -> Callable[..., Any]:
 
 
 def _boundary(slot: Slot) -> Callable[..., Any]:
-    """What AOT sees when it functionalizes: the node, or the reference in its place."""
+    """What AOT sees when it functionalizes: the node, or in its place the kernels or the
+    reference."""
 
     def rule(mode: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if not slot.inline(*args, **(kwargs or {})):
-            return mode.__torch_dispatch__(func, types, args, kwargs)
-        with mode:
-            return slot.plain(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        policy = slot.boundary(*args, **kwargs)
+        if policy != "opaque":
+            # Imported here, where a compiler is at work already.
+            from tileops.runtime.inlining import attempt
+
+            inline = slot.plain if policy == "reference" else slot.kernels
+            with mode:
+                result = attempt(inline, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        return mode.__torch_dispatch__(func, types, args, kwargs)
 
     return rule

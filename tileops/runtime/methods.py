@@ -216,8 +216,10 @@ class Methods:
         if argument.role is Role.TARGET:
             return "self.target"
         if argument.role is Role.DEVICE:
-            return f"_device_or_default(self.{argument.param})" if argument.param else (
-                "_device_or_default(None)"
+            return (
+                f"_device_or_default(self.{argument.param})"
+                if argument.param
+                else ("_device_or_default(None)")
             )
         param = argument.param or argument.name
         if argument.role is Role.CONSTRUCTION_TENSOR:
@@ -236,20 +238,13 @@ class Methods:
             return source
         return f"self.{param}"
 
-
     def _leader(self, name: str) -> str:
         """Where a construction-time tensor goes: to the first input that decides the device."""
         signature = self.operator.signature
         declared = None if signature is None else signature.tensor(name)
         if declared is not None and declared.decl.on_cpu:
             return ""
-        tensors = {} if signature is None else {t.name: t for t in signature.inputs}
-        leaders = [
-            a.name
-            for a in self.inputs
-            if a.role is Role.INPUT and not (a.name in tensors and tensors[a.name].decl.on_cpu)
-        ]
-        return "".join(f", {leader}" for leader in leaders)
+        return "".join(f", {leader}" for leader in self.layouts[0].leaders)
 
 
 def _default_device(device: Any) -> Any:

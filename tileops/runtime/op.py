@@ -63,6 +63,8 @@ class Op:
     #: the reference, which also serves double backward and torch.func.
     backward: ClassVar[Callable[..., Mapping[str, Any] | None] | None] = None
     policy: ClassVar[Policy] = Policy()
+    #: Inputs whose integers must not be zero. No call checks contents; rows have none there.
+    divisors: ClassVar[tuple[str, ...]] = ()
     #: Keyword-only arguments of `__init__` that hold objects, which no schema carries.
     injected_parameters: ClassVar[tuple[str, ...]] = ()
     registry: ClassVar[Registry | None] = None

@@ -17,14 +17,14 @@ _BY_MAJOR = {8: 108, 9: 132, 10: 148, 12: 170}
 
 def processors(call: Call) -> int:
     """Multiprocessors of the call's device; without a GPU, those of its generation's full chip."""
-    if call.device.type == "cuda":
-        index = call.device.index
-        return _count(torch.cuda.current_device() if index is None else index)
     if call.capability is None:
         return 4  # the interpreter: few, so that small cases already loop and split
-    return _BY_MAJOR.get(call.capability[0], 108)
+    known = _BY_MAJOR.get(call.capability[0], 108)
+    return known if call.device.type != "cuda" else _count(call.device.index, known)
 
 
 @functools.cache
-def _count(index: int) -> int:
+def _count(index: int | None, known: int) -> int:
+    if not torch.cuda.is_available():
+        return known
     return torch.cuda.get_device_properties(index).multi_processor_count

@@ -22,6 +22,7 @@ from tileops.runtime.bound import Bound
 from tileops.runtime.errors import CallError
 
 _default: Registry | None = None
+_registries: list[Registry] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Registry:
         self.namespace = namespace
         self.skipped: tuple[Skipped, ...] = tuple(Skipped(*item) for item in skipped)
         self._classes = classes
-        self._fingerprint = fingerprint
+        self.fingerprint = fingerprint
         self._lock = threading.RLock()
         self._found: dict[str, type | None] = {}
         self._bound = {
@@ -92,9 +93,10 @@ class Registry:
                     self.skipped = (*self.skipped, Skipped(name, reason))
                     del self._bound[name]
             self._registered = True
+            _registries.append(self)
             schemas = (o.schema for b in self._bound.values() for o in b.header.overloads)
             classes = () if self._classes is None else self._classes.values()
-            cache_tag.tag_caches(self.namespace, schemas, self._fingerprint, classes)
+            cache_tag.tag_caches(self.namespace, schemas, self.fingerprint, classes)
 
     def _register(self, bound: Bound) -> None:
         slots = {
@@ -170,6 +172,11 @@ def _build(bound: Bound, overload: str) -> library.Functions:
 
     found = next(item for item in bound.header.overloads if item.name == overload)
     return adapters.build(bound, found)
+
+
+def registries() -> tuple[Registry, ...]:
+    """Every registry of this process, in the order of registration."""
+    return tuple(_registries)
 
 
 def set_default(registry: Registry) -> None:

@@ -70,6 +70,11 @@ def register() -> registry.Registry:
     return found
 
 
+def registered() -> registry.Registry:
+    """The shipped registry, registered now if it is not: the console script's process is static."""
+    return registry.default() if registry.has_default() else register()
+
+
 class _Loader:
     """Builds operators on their first call."""
 

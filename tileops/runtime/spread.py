@@ -95,9 +95,7 @@ def _adt_object(adt: ADT, names: tuple[str, ...], kind: str | None, *values: Any
     constructor = adt.constructor(kind)
     assert constructor is not None
     own = {
-        name: value
-        for name, value in zip(names, values, strict=True)
-        if name in constructor.fields
+        name: value for name, value in zip(names, values, strict=True) if name in constructor.fields
     }
     return python_value(constructor, own)
 
@@ -125,4 +123,3 @@ def _imported(path: str) -> Any:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
         return None
-

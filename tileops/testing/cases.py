@@ -257,6 +257,8 @@ def _tensor(
         return torch.empty(meta.shape, dtype=dtype, device=device)
     seed = zlib.crc32(f"{row.op} {row.id} {name}".encode())
     tensor = random_tensor(meta.shape, dtype, device, seed)
+    if name in getattr(row.bound.op_class, "divisors", ()) and not dtype.is_floating_point:
+        tensor = tensor.masked_fill_(tensor == 0, 1)
     # A variance or a scale below zero would make NaNs of everything.
     spread = dtype.is_floating_point and any(word in name for word in _NOT_NEGATIVE)
     return tensor.to(torch.float32).abs_().to(dtype) if spread else tensor

@@ -110,7 +110,7 @@ def _binary(node: Binary, env: Env) -> Any:
         case "-":
             return left - right
         case "*":
-            return left * right
+            return symbolic.times(left, right)
         case "//":
             return symbolic.floor_div(left, right)
         case _:

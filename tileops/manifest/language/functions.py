@@ -11,6 +11,7 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 from tileops.manifest.dtypes import DTYPES, promote
+from tileops.manifest.language import symbolic
 from tileops.manifest.language.symbolic import DomainError, choose, demand, known, maximum
 
 Int: TypeAlias = Any  # int or a symbolic size
@@ -129,7 +130,7 @@ def ceil_div(a: Int, b: Int) -> Int:
 
 
 def prod(items: Ints) -> Int:
-    return math.prod(items)
+    return reduce(symbolic.times, items, 1)
 
 
 def total(items: Ints) -> Int:

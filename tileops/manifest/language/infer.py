@@ -144,7 +144,11 @@ def _integer(node: Expr, scope: Scope) -> Kind:
 
 
 def _number(node: Expr, scope: Scope) -> Kind:
-    kind = infer(node, scope)
+    return _as_number(node, infer(node, scope), scope)
+
+
+def _as_number(node: Expr, kind: Kind, scope: Scope) -> Kind:
+    """The kind of a number. It was inferred once: twice at each level would be exponential."""
     if is_number(kind):
         return kind
     if scope.opaque and fits(kind, FLOAT):
@@ -167,7 +171,7 @@ def _binary(node: Binary, scope: Scope) -> Kind:
         joined = join(item_kind(left), item_kind(right))
         if joined is not None:
             return SeqKind(joined)
-    left, right = _number(node.left, scope), _number(node.right, scope)
+    left, right = _as_number(node.left, left, scope), _as_number(node.right, right, scope)
     if isinstance(left, FloatKind) or isinstance(right, FloatKind):
         return FLOAT
     if node.op == "-" or not (isinstance(left, DimKind) and isinstance(right, DimKind)):

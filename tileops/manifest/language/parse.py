@@ -65,7 +65,8 @@ class ExprError(Exception):
     """Text that is no expression of the language, with the offset of what is wrong.
 
     `fault` names the sort of error: syntax, form (a rejected form of table 12), name, kind, literal
-    or function; the caller maps it to a diagnostic code.
+    or function; the caller maps it to a diagnostic code. What reads a name whose declaration could
+    not be read is "lost", and no finding: that declaration has one.
     """
 
     def __init__(self, message: str, at: int = 0, help: str = "", fault: str = "syntax") -> None:

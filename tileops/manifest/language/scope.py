@@ -35,6 +35,8 @@ class Scope:
     `kinds` are the kinds as declared, `narrowed` what guards have made of them here; `adts` maps an
     ADT to its constructors' fields. `opaque` admits parameters that take no part in types, as
     refinements and rooflines do; `hidden` explains names that exist but may not stand here.
+    `lost` are names whose declaration could not be read, None for every name that is not known:
+    what reads one has the fault "lost", which is no finding of its own.
     """
 
     kinds: Mapping[str, Kind]
@@ -43,6 +45,7 @@ class Scope:
     narrowed: Mapping[str, Kind] = field(default_factory=dict)
     hidden: Mapping[str, str] = field(default_factory=dict)
     opaque: bool = False
+    lost: frozenset[str] | None = frozenset()
 
     def kind(self, key: str) -> Kind:
         return self.narrowed.get(key) or self.kinds[key]
@@ -59,7 +62,7 @@ def named_kind(name: str, at: int, scope: Scope) -> Kind:
     if name in scope.hidden:
         raise ExprError(scope.hidden[name], at, fault="name")
     if name not in scope.kinds:
-        raise ExprError(unknown_name(name, scope), at, fault="name")
+        raise unknown_name(name, at, scope)
     kind = scope.kind(name)
     if not scope.opaque:
         outside = [
@@ -76,16 +79,18 @@ def named_kind(name: str, at: int, scope: Scope) -> Kind:
     return kind
 
 
-def unknown_name(name: str, scope: Scope) -> str:
+def unknown_name(name: str, at: int, scope: Scope) -> ExprError:
+    if scope.lost is None or name in scope.lost:
+        return ExprError(f"{name} must have a declaration that can be read", at, fault="lost")
     if name in scope.functions:
-        return f"{name} is a primitive and must be called"
+        return ExprError(f"{name} is a primitive and must be called", at, fault="name")
     known = ", ".join(sorted(scope.kinds)) or "none"
-    return f"{name} must be a declared name, known are {known}"
+    return ExprError(f"{name} must be a declared name, known are {known}", at, fault="name")
 
 
 def present_kind(name: str, at: int, scope: Scope) -> Kind:
     if name not in scope.kinds:
-        raise ExprError(unknown_name(name, scope), at, fault="name")
+        raise unknown_name(name, at, scope)
     kind = scope.kinds[name]
     if not isinstance(kind, MaybeKind):
         raise ExprError(
@@ -98,7 +103,7 @@ def present_kind(name: str, at: int, scope: Scope) -> Kind:
 
 def field_kind(base: str, field: str, at: int, scope: Scope) -> Kind:
     if base not in scope.kinds:
-        raise ExprError(unknown_name(base, scope), at, fault="name")
+        raise unknown_name(base, at, scope)
     kind = scope.kind(base)
     if isinstance(kind, ADTKind):
         return _adt_field(base, field, kind, at, scope)

@@ -52,6 +52,17 @@ def demand(condition: Any, message: str) -> None:
     _hooks[0].check(condition, message)
 
 
+#: Bits of a product of integers: far more than a cost needs, and too few to exhaust a machine.
+MAX_BITS = 256
+
+
+def times(a: Any, b: Any) -> Any:
+    """a * b; integers stay numbers of ordinary length."""
+    if isinstance(a, int) and isinstance(b, int) and a.bit_length() + b.bit_length() > MAX_BITS:
+        raise DomainError(f"a product must fit {MAX_BITS} bits, got one that does not")
+    return a * b
+
+
 def maximum(a: Any, b: Any) -> Any:
     if isinstance(a, int | float) and isinstance(b, int | float):
         return a if a >= b else b

@@ -6,12 +6,13 @@ stands here; families are checked in `families`, effects in `effects`, plans in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Code, Findings, Label, Span
+from tileops.diagnostics.text import shorten
 from tileops.manifest.adt import ADT
 from tileops.manifest.dtypes import DTYPES
 from tileops.manifest.entry import Entry, ParamDecl, TensorDecl, Text
@@ -40,6 +41,7 @@ from tileops.manifest.signature.effects import check_effects
 from tileops.manifest.signature.families import check_families, check_matches
 from tileops.manifest.signature.lets import read_lets
 from tileops.manifest.signature.model import (
+    GROUPS,
     MISSING,
     Family,
     Let,
@@ -49,7 +51,7 @@ from tileops.manifest.signature.model import (
     Signature,
     Tensor,
 )
-from tileops.manifest.signature.order import check_device, check_order
+from tileops.manifest.signature.order import check_device, check_order, check_validate_inputs
 from tileops.manifest.signature.points import Discriminants
 from tileops.manifest.signature.presence import check_presences, presences
 from tileops.manifest.signature.shape_terms import read_shape
@@ -65,6 +67,10 @@ FAULTS: dict[str, Code] = {
     "literal": codes.DEAD_LITERAL,
     "function": codes.UNKNOWN_FUNCTION,
 }
+
+
+#: The sections of a signature that declare names which expressions read.
+DECLARING = ("forall", "params", "inputs", "outputs", "let", "types")
 
 
 def check_entry(entry: Entry, adts: Mapping[str, ADT], findings: Findings) -> Signature | None:
@@ -92,8 +98,11 @@ class Checker:
     lets: dict[str, Let] = field(default_factory=dict)
     tensor_kinds: dict[str, Kind] = field(default_factory=dict)
     families: dict[str, Family] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
+    lost_section: bool = False
 
     def run(self) -> Signature | None:
+        self.find_lost()
         self.read_indices()
         self.read_params()
         self.read_tensor_kinds()
@@ -125,6 +134,7 @@ class Checker:
         check_effects(self, signature, discriminants)
         check_order(self)
         check_device(self)
+        check_validate_inputs(self)
         return signature
 
     # --- reporting ----------------------------------------------------------------------------
@@ -143,20 +153,41 @@ class Checker:
         )
 
     def report_text(self, error: ExprError, text: Text, path: str) -> None:
+        if error.fault == "lost":
+            return
         self.report(
             FAULTS[error.fault],
             text.place(error.at),
             path,
-            f"{path.rpartition('.')[2]} {text.text!r}: {error.message}",
+            f"{path.rpartition('.')[2]} {shorten(repr(text.text), 200)}: {error.message}",
             error.help,
         )
 
     # --- names --------------------------------------------------------------------------------
 
     def scope(self, *, opaque: bool = False, extra: Mapping[str, Kind] | None = None) -> Scope:
-        kinds = {**self.kinds, **self.tensor_kinds, **(extra or {})}
+        # Of two equal names the later one was reported; what reads the name means the first.
+        kinds = {**self.tensor_kinds, **self.kinds, **(extra or {})}
         fields = {name: adt.fields for name, adt in self.adts.items()}
-        return Scope(kinds, fields, hidden=self.hidden, opaque=opaque)
+        lost = None if self.lost_section else frozenset(self.lost)
+        return Scope(kinds, fields, hidden=self.hidden, opaque=opaque, lost=lost)
+
+    def find_lost(self) -> None:
+        """The names that the entry declares, and whose declarations could not be decoded."""
+        for path in self.entry.unreadable:
+            section, _, rest = path.removeprefix("signature").removeprefix(".").partition(".")
+            if path == "signature" or (section in DECLARING and not rest):
+                self.lost_section = True
+            elif path.startswith("signature.") and section in DECLARING:
+                self.lost.add(rest.partition(".")[0])
+        self.lost -= {name.text for name in self.declared_names()}
+
+    def declared_names(self) -> Iterator[Text]:
+        """Every name with a declaration that was decoded, if only in part."""
+        yield from (decl.name for decl in self.entry.forall)
+        yield from (decl.name for decl in self.entry.params)
+        yield from (decl.name for decl, _ in self.declared())
+        yield from (decl.name for decl in self.entry.lets)
 
     def read_indices(self) -> None:
         for decl in self.entry.forall:
@@ -164,6 +195,7 @@ class Checker:
                 kind = parse_forall_kind(decl.kind.text)
             except ExprError as error:
                 self.report_text(error, decl.kind, f"signature.forall.{decl.name}")
+                self.lost.add(decl.name.text)
                 continue
             self.indices[decl.name.text] = kind
             if isinstance(kind, SeqKind):
@@ -181,16 +213,20 @@ class Checker:
     def read_params(self) -> None:
         adts = self.constructors()
         for decl in self.entry.params:
-            if decl.tensor is not None or decl.type is None:
+            if decl.tensor is not None:
+                continue
+            if decl.type is None:
+                self.lost.add(decl.name.text)
                 continue
             path = f"signature.params.{decl.name}"
             try:
                 type_ = parse_type(decl.type.text, adts)
             except ExprError as error:
                 self.report_text(error, decl.type, f"{path}.type")
+                self.lost.add(decl.name.text)
                 continue
             kind = kind_of_type(type_, adts)
-            self.kinds[decl.name.text] = kind
+            self.kinds.setdefault(decl.name.text, kind)
             self.params.append(
                 Param(
                     decl.name.text,
@@ -269,8 +305,7 @@ class Checker:
     # --- tensors ------------------------------------------------------------------------------
 
     def tensor(self, decl: TensorDecl, role: Role, presences: Mapping[str, Expr]) -> Tensor | None:
-        group = {Role.INPUT: "inputs", Role.OUTPUT: "outputs", Role.CONSTRUCTION: "params"}[role]
-        path = f"signature.{group}.{decl.name}"
+        path = f"signature.{GROUPS[role]}.{decl.name}"
         if decl.shape is None or decl.dtype is None:
             return None
         dtype = self.dtype(decl.dtype, f"{path}.dtype")

@@ -34,6 +34,8 @@ def combos(checker: Checker) -> tuple[tuple[tuple[str, str], ...], ...]:
             continue
         names = keys
         for name, value in combo.items:
+            if checker.lost_section or name.text in checker.lost:
+                continue
             kinds = members_of(checker.kinds.get(name.text, TENSOR))
             sets = [kind for kind in kinds if isinstance(kind, DTypeKind)]
             if not sets:

@@ -7,15 +7,21 @@ In: a checked signature and its discriminants. Out: findings about illegal decla
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 from tileops.diagnostics import codes
 from tileops.manifest.language.syntax import Expr, names_in
 from tileops.manifest.signature.model import Signature, Tensor
-from tileops.manifest.signature.points import Discriminants, Point, all_points
+from tileops.manifest.signature.points import Discriminants, Point, Variable, all_points
 
 if TYPE_CHECKING:
     from tileops.manifest.signature.check import Checker
+
+
+#: Combinations of what effects read, and overloads that an operator may have.
+MAX_POINTS = 4096
+MAX_BRANCHES = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ def check_effects(checker: Checker, signature: Signature, discriminants: Discrim
             )
     buffers = [tensor for tensor in signature.outputs if tensor.decl.buffer is not None]
     for tensor in signature.outputs:
-        _check_output(checker, tensor, writable)
+        _check_output(checker, tensor, signature, writable)
     for tensor in buffers[1:]:
         checker.report(
             codes.BAD_EFFECT,
@@ -76,7 +82,10 @@ def check_effects(checker: Checker, signature: Signature, discriminants: Discrim
             f"signature.outputs.{tensor.name}.buffer",
             f"{tensor.name} must not be a second buffer, {buffers[0].name} is one already",
         )
-    if checker.entry.inputs and not writable and not checker.entry.outputs:
+    _check_number(checker, signature, discriminants)
+    written = any(decl.mutated is not False for decl in checker.entry.inputs)
+    lost = any(path.startswith("signature") for path in checker.entry.unreadable)
+    if checker.entry.inputs and not written and not checker.entry.outputs and not lost:
         checker.report(
             codes.BAD_EFFECT,
             checker.entry.name.span,
@@ -85,7 +94,27 @@ def check_effects(checker: Checker, signature: Signature, discriminants: Discrim
         )
 
 
-def _check_output(checker: Checker, tensor: Tensor, writable: dict[str, Tensor]) -> None:
+def _check_number(checker: Checker, signature: Signature, discriminants: Discriminants) -> None:
+    """Reports effects with more combinations than there can be overloads."""
+    conditions = effect_conditions(signature)
+    count = count_points(signature, discriminants, conditions)
+    what, most = "combinations", MAX_POINTS
+    if count <= MAX_POINTS:
+        what, most = "overloads", MAX_BRANCHES
+        count = len(effect_branches(signature, discriminants))
+    if count > most:
+        checker.report(
+            codes.TOO_MANY_POINTS,
+            checker.entry.name.span,
+            "signature",
+            f"what {checker.entry.op} writes and returns must have at most {most} {what},"
+            f" got {count}",
+        )
+
+
+def _check_output(
+    checker: Checker, tensor: Tensor, signature: Signature, writable: dict[str, Tensor]
+) -> None:
     path = f"signature.outputs.{tensor.name}"
     buffer, alias = tensor.decl.buffer, tensor.decl.alias
     if buffer is not None and buffer.text != "out":
@@ -100,6 +129,9 @@ def _check_output(checker: Checker, tensor: Tensor, writable: dict[str, Tensor])
                 f"{path}.alias",
                 f"{tensor.name} must not be a buffer too",
             )
+        declared = {decl.name.text for decl in checker.entry.inputs} | checker.lost
+        if alias.text in declared - {item.name for item in signature.inputs}:
+            return  # An input that could not be read, which was reported.
         if alias.text not in writable:
             known = ", ".join(sorted(writable)) or "none"
             checker.report(
@@ -126,15 +158,21 @@ def _check_same_type(checker: Checker, output: Tensor, source: Tensor, path: str
             )
 
 
+def effect_conditions(signature: Signature) -> list[Expr]:
+    """What decides which tensors a call writes and returns."""
+    conditions = (condition_of(tensor) for tensor in signature.inputs)
+    return [
+        *(item for item in conditions if not isinstance(item, bool)),
+        *(tensor.presence for tensor in signature.outputs if tensor.presence is not None),
+    ]
+
+
 def effect_branches(signature: Signature, discriminants: Discriminants) -> tuple[EffectBranch, ...]:
     """The overloads of the operator, `default` first."""
     conditions = {tensor.name: condition_of(tensor) for tensor in signature.inputs}
     always = tuple(name for name, condition in conditions.items() if condition is True)
     open_ = {name: item for name, item in conditions.items() if not isinstance(item, bool)}
-    nullable = {
-        tensor.name: tensor.presence for tensor in signature.outputs if tensor.presence is not None
-    }
-    points = accepted_points(signature, discriminants, [*open_.values(), *nullable.values()])
+    points = accepted_points(signature, discriminants, effect_conditions(signature))
     sets: dict[tuple[str, ...], list[Point]] = {(): []}
     for point in points:
         written = tuple(name for name, item in open_.items() if discriminants.truth(item, point))
@@ -151,6 +189,24 @@ def accepted_points(
     signature: Signature, discriminants: Discriminants, conditions: list[Expr]
 ) -> list[dict[str, object]]:
     """The points over the variables that effects read, less those that no call has."""
+    variables, domains = _variables(signature, discriminants, conditions)
+    return [
+        point
+        for point in all_points(variables)
+        if all(discriminants.truth(expr, point) is not False for expr in domains)
+    ]
+
+
+def count_points(signature: Signature, discriminants: Discriminants, conditions: list[Expr]) -> int:
+    """How many points `accepted_points` looks at."""
+    variables, _ = _variables(signature, discriminants, conditions)
+    return prod(len(variable.values) for variable in variables)
+
+
+def _variables(
+    signature: Signature, discriminants: Discriminants, conditions: list[Expr]
+) -> tuple[tuple[Variable, ...], list[Expr]]:
+    """What conditions read and what shares a restriction with it, and the restrictions."""
     names: set[str] = set()
     for condition in conditions:
         names |= discriminants.reads(condition)[0]
@@ -164,12 +220,7 @@ def accepted_points(
             if reads & names and not reads <= names:
                 names |= reads
                 grown = True
-    variables = tuple(discriminants.variables[name] for name in sorted(names))
-    return [
-        point
-        for point in all_points(variables)
-        if all(discriminants.truth(expr, point) is not False for expr in domains)
-    ]
+    return tuple(discriminants.variables[name] for name in sorted(names)), domains
 
 
 def _overloads(

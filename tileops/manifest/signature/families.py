@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tileops.diagnostics import codes
@@ -40,7 +41,14 @@ from tileops.manifest.language.syntax import (
 )
 from tileops.manifest.language.types import kind_of_type, parse_forall_kind, parse_type
 from tileops.manifest.nodes import MappingNode, Node, ScalarNode, SequenceNode
-from tileops.manifest.signature.model import Case, Family, Pattern, Signature, substitute_shape
+from tileops.manifest.signature.model import (
+    GROUPS,
+    Case,
+    Family,
+    Pattern,
+    Signature,
+    substitute_shape,
+)
 from tileops.manifest.signature.patterns import matches, pattern_conditions
 from tileops.manifest.signature.points import Discriminants, variable_values
 
@@ -48,11 +56,17 @@ if TYPE_CHECKING:
     from tileops.manifest.signature.check import Checker
 
 
+#: Values that a match may have, and shapes that a family may stand for.
+MAX_VALUES = 65536
+MAX_SHAPES = 512
+
+
 def check_families(checker: Checker) -> dict[str, Family]:
     """Every family of the entry that is well formed, in an order in which references resolve."""
     pending = {decl.name.text: decl for decl in checker.entry.types}
     references = {name: set(_applied(decl)) & pending.keys() for name, decl in pending.items()}
     done: dict[str, Family] = {}
+    shapes: dict[str, int] = {}
     while pending:
         ready = [name for name in pending if not references[name] & pending.keys()]
         if not ready:
@@ -64,11 +78,16 @@ def check_families(checker: Checker) -> dict[str, Family]:
                     f"signature.types.{name}",
                     f"type family {name} must not refer to itself, got a circle through {others}",
                 )
+            checker.lost.update(pending)
             break
         for name in ready:
             checker.families = done
             family = _Reader(checker, pending.pop(name)).family()
-            if family is not None:
+            if family is not None and not _is_bounded(checker, family, shapes):
+                family = None
+            if family is None:
+                checker.lost.add(name)
+            else:
                 done[name] = family
     used = {name for decl in checker.entry.types for name in _applied(decl)}
     for tensor, _ in checker.declared():
@@ -85,6 +104,23 @@ def check_families(checker: Checker) -> dict[str, Family]:
     return done
 
 
+def _is_bounded(checker: Checker, family: Family, shapes: dict[str, int]) -> bool:
+    """Whether a family stands for few shapes, those of the families that it applies included."""
+    applied = [case.shape.family for case in family.cases if isinstance(case.shape, Apply)]
+    count = len(family.cases) - len(applied) + sum(shapes[name] for name in applied)
+    shapes[family.name] = count
+    if count <= MAX_SHAPES:
+        return True
+    decl = next(item for item in checker.entry.types if item.name.text == family.name)
+    checker.report(
+        codes.BAD_FAMILY,
+        decl.cases_span,
+        f"signature.types.{family.name}.cases",
+        f"{family.name} must stand for at most {MAX_SHAPES} shapes, got {count}",
+    )
+    return False
+
+
 def check_matches(checker: Checker, signature: Signature, discriminants: Discriminants) -> None:
     """Reports applications that give a matched formal what is no discriminant."""
     for tensor in signature.tensors:
@@ -95,7 +131,7 @@ def check_matches(checker: Checker, signature: Signature, discriminants: Discrim
             checker.report(
                 codes.BAD_FAMILY,
                 tensor.decl.shape.span,
-                f"{tensor.name}.shape",
+                f"signature.{GROUPS[tensor.role]}.{tensor.name}.shape",
                 f"{tensor.shape} must match on discriminants only, got {expr}",
             )
 
@@ -156,7 +192,8 @@ class _Reader:
     def complete(self) -> bool:
         """Whether there is something to match and a case; what cannot be read was reported."""
         lost = self.checker.entry.unreadable
-        if any(path.startswith((f"{self.path}.match", f"{self.path}.cases")) for path in lost):
+        parts = tuple(f"{self.path}.{part}" for part in ("params", "match", "cases"))
+        if any(path.startswith(parts) for path in lost):
             return False
         for what, have in (("match something", self.decl.match), ("have a case", self.decl.cases)):
             if not have:
@@ -279,6 +316,11 @@ class _Reader:
     def check_disjoint(self, family: Family, kinds: list[Kind]) -> None:
         taken: dict[tuple[Any, ...], int] = {}
         options = [_finite_values(kind, self.checker.adts) for kind in kinds]
+        count = prod(map(len, options))
+        if count > MAX_VALUES:
+            message = f"match must have at most {MAX_VALUES} values, got {count}"
+            self.bad(self.decl.match[0].node, message, "match")
+            return
         reported: set[int] = set()
         for values in itertools.product(*options):
             for at, case in enumerate(family.cases):

@@ -111,6 +111,7 @@ class Discriminants:
     lets: Mapping[str, Expr]
     adts: Mapping[str, ADT]
     variables: dict[str, Variable] = field(default_factory=dict)
+    _lets_read: dict[str, tuple[frozenset[str], bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, kind in self.kinds.items():
@@ -133,7 +134,9 @@ class Discriminants:
                 return frozenset((name,)) & self.variables.keys(), name in self.variables
             case Name(id=name):
                 if name in self.lets:
-                    return self.reads(self.lets[name])
+                    if name not in self._lets_read:
+                        self._lets_read[name] = self.reads(self.lets[name])
+                    return self._lets_read[name]
                 variable = self.variables.get(name)
                 if variable is None:
                     return frozenset(), False

@@ -26,6 +26,8 @@ def read_shape(text: str, families: Mapping[str, Family], scope: Scope) -> Shape
 def _check_application(term: Apply, families: Mapping[str, Family], scope: Scope) -> None:
     name = term.family
     family = families.get(name)
+    if family is None and (scope.lost is None or name in scope.lost):
+        raise ExprError(f"{name} must be a family that can be read", 0, fault="lost")
     if family is None:
         known = ", ".join(sorted(families)) or "none"
         raise ExprError(f"{name} must be a type family, known are {known}", 0, fault="name")

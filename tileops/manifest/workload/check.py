@@ -62,13 +62,17 @@ def check_workloads(
 def _price(instance: Instance) -> None:
     workload = instance.case.workload
     if workload.roofline is not None:
-        price(
+        cost = price(
             workload.roofline,
             instance.priced(),
             workload.signature,
             workload.discriminants,
             instance.case.point,
         )
+        if cost is not None and min(cost) < 0:
+            raise RooflineError(
+                f"flops and bytes must not be negative, got {cost[0]} and {cost[1]}"
+            )
 
 
 def _report(case: Case, error: CaseFails | RooflineError, findings: Findings) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tileops.diagnostics.text import shorten
 from tileops.manifest.language.evaluate import evaluate
 from tileops.manifest.language.kinds import DimKind, Kind, SeqKind
 from tileops.manifest.language.parse import ExprError, parse_expression
@@ -15,25 +16,27 @@ from tileops.manifest.language.primitives import PRIMITIVES
 from tileops.manifest.language.symbolic import DomainError
 from tileops.manifest.language.syntax import Call, Literal, Negate
 from tileops.manifest.nodes import Node
-from tileops.manifest.values import plain
+from tileops.manifest.values import fits_64, plain
 
 
 def index_value(node: Node, kind: Kind) -> Any:
     """The value of a Dim, Shape or Seq[Int] index. Raises ValueError."""
     value = plain(node)
     if isinstance(kind, DimKind):
-        if _is_int(value) and value >= 0:
+        if _is_int(value) and value >= 0 and fits_64(value):
             return value
-        raise ValueError(f"must be an integer of at least 0, got {value!r}")
+        if _is_int(value) and value >= 0:
+            raise ValueError(f"must fit 64 bits, got {shorten(repr(value))}")
+        raise ValueError(f"must be an integer of at least 0, got {shorten(repr(value))}")
     if isinstance(kind, SeqKind) and isinstance(value, str):
         return _value_call(value)
-    if isinstance(value, list) and all(map(_is_int, value)):
+    if isinstance(value, list) and all(_is_int(item) and fits_64(item) for item in value):
         if isinstance(kind, SeqKind):
             return value
         if all(item >= 0 for item in value):
             return tuple(value)
     also = " or a call of a value primitive" if isinstance(kind, SeqKind) else ", none negative"
-    raise ValueError(f"must be a list of integers{also}, got {value!r}")
+    raise ValueError(f"must be a list of integers{also}, got {shorten(repr(value), 200)}")
 
 
 def _value_call(text: str) -> list[int]:

@@ -18,6 +18,7 @@ from tileops.manifest.language.symbolic import DomainError
 from tileops.manifest.language.syntax import Axis, Expr, names_in
 from tileops.manifest.signature.affine import solutions
 from tileops.manifest.signature.interpret import CallRejected, TensorMeta, interpret, show
+from tileops.manifest.values import fits_64
 from tileops.manifest.workload.branch import is_tensor_argument
 from tileops.manifest.workload.case import WORKLOAD_SEED, Case, CaseFails, Instance
 from tileops.manifest.workload.contents import broken_requirements, requirement_sentence
@@ -47,7 +48,13 @@ def instantiate(case: Case) -> Instance:
                 name,
             )
     solver.add_lets()
-    return Instance(case, inputs, types.outputs, types.indices, solver.env)
+    instance = Instance(case, inputs, types.outputs, types.indices, solver.env)
+    for name, facts in instance.priced().tensors.items():
+        if facts is not None and not fits_64(facts.bytes):
+            raise CaseFails(
+                f"{name} must have fewer than 2**63 bytes, got {list(facts.shape)}", name
+            )
+    return instance
 
 
 class Solver:

@@ -7,20 +7,21 @@ the code that prices a call, so that neither can be wrong alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from tileops.codegen.generate import generate_header
 from tileops.codegen.model import OverloadHeader
 from tileops.codegen.operator_schema import left_out
 from tileops.codegen.schema_types import Unschematic
 from tileops.diagnostics import codes
-from tileops.manifest.language.syntax import Expr
 from tileops.manifest.roofline import traffic
 from tileops.manifest.signature.effects import (
+    MAX_POINTS,
     EffectBranch,
     accepted_points,
     condition_of,
+    count_points,
     effect_branches,
+    effect_conditions,
 )
 from tileops.manifest.signature.model import Role, Signature, Tensor
 from tileops.manifest.signature.plan import discriminants_of
@@ -93,11 +94,14 @@ _Pairs = list[tuple[EffectBranch, OverloadHeader]]
 def _traffic(subject: Subject, signature: Signature, pairs: _Pairs) -> None:
     """Every tensor is read and written as often as the cost model counts, on every branch."""
     discriminants = discriminants_of(signature)
-    effects = list(_conditions(signature))
+    effects = effect_conditions(signature)
     for tensor in signature.tensors:
         own = [] if tensor.presence is None else [tensor.presence]
+        if count_points(signature, discriminants, [*effects, *own]) > MAX_POINTS:
+            own = []  # Its effects are those of each point at which it is present.
         for point in accepted_points(signature, discriminants, [*effects, *own]):
-            if all(discriminants.truth(item, point) for item in own):
+            present = [] if tensor.presence is None else [tensor.presence]
+            if all(discriminants.truth(item, point) is not False for item in present):
                 fault = _miscounted(signature, discriminants, tensor, point, pairs)
                 if fault:
                     subject.report(
@@ -107,17 +111,6 @@ def _traffic(subject: Subject, signature: Signature, pairs: _Pairs) -> None:
                         field=f"signature.{tensor.role.value}.{tensor.name}",
                     )
                     break
-
-
-def _conditions(signature: Signature) -> Iterator[Expr]:
-    """What selects the overload of a call."""
-    for tensor in signature.inputs:
-        condition = condition_of(tensor)
-        if not isinstance(condition, bool):
-            yield condition
-    for tensor in signature.outputs:
-        if tensor.presence is not None:
-            yield tensor.presence
 
 
 def _miscounted(

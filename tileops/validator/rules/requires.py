@@ -9,7 +9,8 @@ from tileops.diagnostics.model import Findings
 from tileops.manifest.language.kinds import SeqKind
 from tileops.manifest.language.syntax import Conditional, Expr, names_in, shape_exprs, walk
 from tileops.manifest.signature.alternatives import alternatives
-from tileops.manifest.signature.effects import accepted_points
+from tileops.manifest.signature.effects import accepted_points, count_points
+from tileops.manifest.signature.groups import MAX_POINTS
 from tileops.manifest.signature.model import Signature, Tensor
 from tileops.manifest.workload.branch import Workload
 from tileops.manifest.workload.check import read_workload
@@ -50,6 +51,8 @@ def _missing(workload: Workload, item: Metadata, at: int) -> str:
         if not isinstance(signature.indices[name], SeqKind)
     }
     conditions = list(_conditions(signature, names, tensor, arguments))
+    if count_points(signature, workload.discriminants, conditions) > MAX_POINTS:
+        return ""  # Rows are checked all the same.
     for point in accepted_points(signature, workload.discriminants, conditions):
         branch = workload.branch(point)
         if not branch.present[tensor.name]:
