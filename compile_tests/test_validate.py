@@ -74,20 +74,22 @@ def found(tmp_path_factory: pytest.TempPathFactory):
     names[2:2] = ["Aborts", "Exits"]
     chosen = entries(tmp_path_factory.mktemp("controls"), *names)
     return {
-        entry.op.removesuffix("FwdOp"): items
-        for entry, items in check_compiled(chosen, worker, jobs=2, timeout=120)
+        found.entry.op.removesuffix("FwdOp"): found
+        for found in check_compiled(chosen, worker, jobs=2, timeout=120)
     }
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_found_with_its_code(found, name: str) -> None:
-    codes = {f"{item.message.partition(' of ')[0]}: {item.code.name}" for item in found[name]}
+    codes = {
+        f"{item.message.partition(' of ')[0]}: {item.code.name}" for item in found[name].findings
+    }
     # Most of the controls have no autograd kernel, which opcheck says too.
-    assert codes - {"opcheck: opcheck-fails"} == FAULTS[name], found[name]
+    assert codes - {"opcheck: opcheck-fails"} == FAULTS[name], found[name].findings
 
 
 def test_a_finding_stands_at_its_row(found) -> None:
-    (item,) = found["WrongDtype"]
+    (item,) = found["WrongDtype"].findings
     assert item.op == "WrongDtypeFwdOp" and item.field == "workloads"
     assert Path(item.span.file).name == "controls.yaml"
     assert item.message == (
@@ -97,13 +99,27 @@ def test_a_finding_stands_at_its_row(found) -> None:
 
 
 def test_a_missing_fake_is_said(found) -> None:
-    (item,) = found["MissingFake"]
+    (item,) = found["MissingFake"].findings
     assert "tileops_controls::missing_fake: must have a fake that takes the call" in item.message
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("Sound", 0),
+        ("WrongDtype", 3),  # unbacked, inductor, opcheck: running them could corrupt memory
+        ("MissingFake", 5),
+        ("Aborts", 1),
+        ("Exits", 1),
+    ],
+)
+def test_what_is_left_out_is_counted(found, name: str, count: int) -> None:
+    assert found[name].unchecked == count
 
 
 @pytest.mark.parametrize("name", ["Aborts", "Exits"])
 def test_a_worker_that_dies_is_a_finding_and_the_others_go_on(found, name: str) -> None:
-    (item,) = found[name]
+    (item,) = found[name].findings
     code, message = LOST[name]
     assert item.code.name == code
     assert item.message == (
@@ -113,7 +129,7 @@ def test_a_worker_that_dies_is_a_finding_and_the_others_go_on(found, name: str) 
 
 def test_a_worker_that_hangs_is_ended(tmp_path: Path) -> None:
     chosen = entries(tmp_path, "Hangs", "Aborts")
-    by_name = {entry.op: items for entry, items in check_compiled(chosen, worker, timeout=3)}
+    by_name = {f.entry.op: f.findings for f in check_compiled(chosen, worker, timeout=3)}
     for name, (code, message) in LOST.items():
         if name != "Exits":
             (item,) = by_name[f"{name}FwdOp"]

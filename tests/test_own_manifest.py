@@ -40,16 +40,29 @@ def run(folder: Path, *arguments: str) -> str:
 
 def test_every_file_that_the_page_draws_is_on_it(package: Path) -> None:
     files = {str(path.relative_to(package)) for path in package.rglob("*") if path.is_file()}
-    assert files == {"mylib/__init__.py", "mylib/reference.py", "mylib/spec/train.yaml", "use.py", "check.py"}
+    assert files == {
+        "mylib/__init__.py",
+        "mylib/reference.py",
+        "mylib/spec/train.yaml",
+        "use.py",
+        "check.py",
+    }
 
 
 def test_the_commands_accept_the_manifest(package: Path) -> None:
-    (console,) = re.findall(r"```console\n(.*?)```", PAGE, flags=re.DOTALL)
+    console, _ = re.findall(r"```console\n(.*?)```", PAGE, flags=re.DOTALL)
     commands = [line.removeprefix("$ tileops ").split() for line in console.splitlines()]
     outputs = [run(package, "-m", "tileops", *command) for command in commands]
     assert [command[0] for command in commands] == ["validate", "show", "cases"]
     assert "0 errors" in outputs[0] and "train_squared_relu_fwd.out(" in outputs[1]
     assert "MovingAverageFwdOp" in outputs[2]
+
+
+def test_the_package_passes_the_compile_checks(package: Path) -> None:
+    console = re.findall(r"```console\n(.*?)```", PAGE, flags=re.DOTALL)[-1]
+    (command,) = [line.removeprefix("$ tileops ").split() for line in console.splitlines()]
+    assert "--compile" in command
+    assert ", 0 errors, 0 advisories, 0 unchecked" in run(package, "-m", "tileops", *command)
 
 
 def test_the_model_prints_what_the_page_says(package: Path) -> None:

@@ -26,6 +26,14 @@ ONE_AXIS = {"prod", "argmax", "argmin"}
 ORDERS = (0, 1, 2, 3, 0.5, -1.5, math.inf, -math.inf)
 
 
+def some(device, name, regime) -> tuple[torch.dtype, ...]:
+    """Every dtype on a GPU; in the interpreter, which is slow, a third of them in turn."""
+    dtypes = (*FLOATS, *INTEGERS)
+    if device != "cpu":
+        return dtypes
+    return dtypes[(NAMES.index(name) + list(SMALL).index(regime)) % 3 :: 3]
+
+
 def takes(name, dtype, dim) -> bool:
     """Whether the entry takes the dtype and the axes."""
     if dtype not in FLOATS and name == "mean":
@@ -81,10 +89,10 @@ def check(name, x, only=None, **params) -> str:
 
 SMALL = {
     "rows": ((5, 37), -1),
-    "short rows": ((70, 5), 1),
+    "short rows": ((37, 5), 1),
     "columns": ((3, 12, 9), 1),
     "all": ((4, 5, 6), None),
-    "two axes": ((3, 4, 5, 7), [1, 3]),
+    "two axes": ((2, 4, 3, 7), [1, 3]),
     "scalar": ((), None),
 }
 
@@ -96,25 +104,25 @@ def test_small(device, name, regime) -> None:
     shape, dim = SMALL[regime]
     if regime == "scalar" and name in ("logsumexp", "prod"):
         dim = 0
-    for dtype in (*FLOATS, *INTEGERS):
+    for dtype in some(device, name, regime):
         if takes(name, dtype, dim):
             check(name, values(name, shape, dtype, device), dim=dim)
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["sum", "var_mean", "argmin"])
 def test_strides(device, name) -> None:
-    x = values(name, (3, 2, 4, 10), torch.float32, device)
+    x = values(name, (2, 2, 3, 10), torch.float32, device)
     for _how, view in stride_variants(x):
-        for dim in (0, 3, [0, 2], None):
+        for dim in (0, 3, [0, 2]):
             if takes(name, x.dtype, dim):
                 check(name, view, dim=dim, **({} if name == "count_nonzero" else {"keepdim": True}))
-    check(name, x[:, :1].expand(3, 5, 4, 10), dim=1)
+    check(name, x[:, :1].expand(2, 5, 3, 10), dim=1)
 
 
 LONG = {
     "few rows": (((1, 40960), -1), "split"),
-    "rows that start anywhere": (((13, 16389), -1), "direct"),
+    "rows that start anywhere": (((13, 12293), -1), "direct"),
     "few rows that start anywhere": (((2, 33001), 1), "split"),
     "few columns": (((8200, 5), 0), "split"),
 }
@@ -125,13 +133,14 @@ LONG = {
 @pytest.mark.parametrize("name", NAMES)
 def test_long(device, name, regime) -> None:
     (shape, dim), served = LONG[regime]
-    for dtype in (torch.bfloat16, torch.int16, torch.bool):
-        if not takes(name, dtype, dim) or (device == "cpu" and dtype == torch.bool):
+    for dtype in (torch.bfloat16, torch.int16, torch.int32, torch.bool):
+        # In the interpreter bfloat16 speaks for all, and a product takes one by one.
+        if device == "cpu" and (dtype != torch.bfloat16 or name == "prod"):
             continue
-        if device == "cpu" and name == "prod" and shape[0] > 2:
-            continue  # the interpreter multiplies element by element
+        if not takes(name, dtype, dim):
+            continue
         got = check(name, values(name, shape, dtype, device), dim=dim)
-        assert got == served or device != "cpu" or name == "prod"
+        assert got == served or device != "cpu"
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -175,34 +184,34 @@ def test_variance_of_large_means(device) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf, -0.0, 65504.0])
-@pytest.mark.parametrize("name", NAMES)
-def test_special_values(device, name, special) -> None:
-    for dtype in (torch.float16, torch.float32):
-        x = torch.randn(5, 70, device=device).to(dtype)
-        x[1] = special
-        x[2, 3] = special
-        x[3, 30:] = special
-        x[4, 7], x[4, 60] = math.nan, special
-        if name == "var_mean":
-            continue  # what the mean of infinities is, depends on the order
-        check(name, x, dim=1)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "var_mean"])
+def test_special_values(device, name) -> None:
+    """All, one, many of a row, and beside a NaN; what the mean of infinities is, depends on the
+    order."""
+    for dtype in FLOATS if device != "cpu" else (torch.float32,):
+        x = torch.randn(16, 70, device=device).to(dtype)
+        for at, special in enumerate((math.nan, math.inf, -math.inf, 65504.0)):
+            x[4 * at] = special
+            x[4 * at + 1, 3] = special
+            x[4 * at + 2, 30:] = special
+            x[4 * at + 3, 7], x[4 * at + 3, 60] = math.nan, special
         check(name, x.t().contiguous(), dim=0)
-        check(name, x.t(), dim=0)
+        if device != "cpu":
+            check(name, x, dim=1)
 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_the_first_of_equals(device) -> None:
     for name in ("argmax", "argmin"):
-        for dtype in (torch.float32, torch.int8, torch.int64):
-            x = torch.randint(0, 3, (7, 200), device=device).to(dtype)
+        for dtype in (torch.float32, torch.int64):
+            x = torch.randint(0, 3, (3, 200), device=device).to(dtype)
             for dim in (0, 1, None):
                 check(name, x, dim=dim)
             check(name, x.t(), dim=None)
             check(name, torch.zeros_like(x), dim=1)
-        low = torch.full((2, 33001), -math.inf if name == "argmax" else math.inf, device=device)
+        low = torch.full((1, 20001), -math.inf if name == "argmax" else math.inf, device=device)
         check(name, low, dim=1)
-        low[0, 17000] = math.nan
+        low[0, 15000] = math.nan
         check(name, low, dim=1)
 
 
@@ -228,26 +237,25 @@ def test_no_axis_is_every_element(device) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_complex_sums_are_of_their_parts(device) -> None:
-    for dtype in (torch.complex64, torch.complex128):
-        x = torch.randn(4, 5, 6, dtype=dtype, device=device)
-        for name in ("sum", "mean"):
-            for view in (x, x.conj(), x.transpose(0, 2)):
-                for dim in (1, [0, 2], None):
-                    wanted = BY_NAME[name].reference(view, dim=dim)
-                    got = torch.empty_like(wanted).fill_(math.nan)
-                    params = {"dim": dim, "keepdim": False, "dtype": None}
-                    serve(BY_NAME[name], [got], [view], params)
-                    torch.testing.assert_close(got, wanted)
+    for name, dtype in (("sum", torch.complex64), ("mean", torch.complex128)):
+        x = torch.randn(2, 5, 3, dtype=dtype, device=device)
+        for view in (x.conj(), x.transpose(0, 2)):
+            for dim in (1, [0, 2], None):
+                wanted = BY_NAME[name].reference(view, dim=dim)
+                got = torch.empty_like(wanted).fill_(math.nan)
+                params = {"dim": dim, "keepdim": False, "dtype": None}
+                serve(BY_NAME[name], [got], [view], params)
+                torch.testing.assert_close(got, wanted)
 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_offsets_past_two_to_the_31(device) -> None:
-    store = torch.empty(2**31 + 64, dtype=torch.bfloat16, device=device)
-    x = store.as_strided((2, 64), (2**31, 1))
-    x.copy_(torch.randn(2, 64, device=device))
+    store = torch.empty(2**31 + 9000, dtype=torch.bfloat16, device=device)
+    x = store.as_strided((2, 9000), (2**31, 1))
+    x.copy_(torch.randn(2, 9000, device=device))
     for name in ("sum", "argmax", "var"):
         check(name, x, dim=1)
-        check(name, x, dim=0)
+        check(name, x[:, :64], dim=0)
         check(name, x, dim=None)
 
 
@@ -256,7 +264,10 @@ def test_integers_wrap_as_torchs(device) -> None:
     x = torch.full((3, 50), 2**62, dtype=torch.int64, device=device)
     check("sum", x, dim=1)
     check("prod", torch.full((3, 50), 3, dtype=torch.int32, device=device), dim=1)
-    check("sum", torch.full((2, 40000), 255, dtype=torch.uint8, device=device), dim=1)
+    check("sum", torch.full((1, 40000), 255, dtype=torch.uint8, device=device), dim=1)
+    check("sum", torch.full((1, 40000), -(2**15), dtype=torch.int16, device=device), dim=1)
+    check("count_nonzero", torch.ones(1, 40000, dtype=torch.int64, device=device), dim=1)
+    check("prod", torch.full((1, 33000), 1.0001, device=device), dim=1)
 
 
 FULL = {

@@ -8,18 +8,18 @@ import pytest
 import torch
 
 from tests.devices import DEVICES, gpu
-from tileops.reduction import SoftmaxFwdOp
+from tileops.reduction import LogSoftmaxFwdOp, SoftmaxFwdOp
 from tileops.testing.tolerance import assert_close
 from tileops.testing.values import poisoned, serve, stride_variants
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def check(x, dim: int | None = None, dtype=None, only=None) -> str:
+def check(x, dim: int | None = None, dtype=None, only=None, op=SoftmaxFwdOp) -> str:
     out_dtype = dtype or x.dtype
     y = poisoned(x.shape, out_dtype, x.device)
-    served = serve(SoftmaxFwdOp, [y], [x], {"dim": dim, "dtype": dtype}, only)
-    exact = SoftmaxFwdOp.reference(x.to(out_dtype).double(), dim=dim)
+    served = serve(op, [y], [x], {"dim": dim, "dtype": dtype}, only)
+    exact = op.reference(x.to(out_dtype).double(), dim=dim)
     assert_close(y, exact, out_dtype, x.shape[dim if dim is not None else -1] if x.dim() else 1)
     return served
 
@@ -129,6 +129,31 @@ def test_special_values(device, special, only) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("only", ["row", "split_row", "long_row", "column"])
+def test_the_logarithm(device, only) -> None:
+    for dtype in (torch.bfloat16, torch.float32, torch.float64):
+        x = torch.randn(4, 8193 if only != "column" else 100, device=device) * 5
+        x[1] = -math.inf
+        x[2, 3], x[2, 5] = -math.inf, 80.0
+        x[3, 7] = math.nan
+        x = x.to(dtype)
+        if only == "column":
+            check(x.t(), 0, only=only, op=LogSoftmaxFwdOp)
+        else:
+            check(x, 1, only=only, op=LogSoftmaxFwdOp)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_logarithm_along_torchs_axis_and_of_integers(device) -> None:
+    for shape in ((), (5,), (3, 4), (2, 3, 4), (2, 2, 3, 2)):
+        check(torch.randn(shape, device=device), op=LogSoftmaxFwdOp)
+    for source in (torch.int8, torch.bool, torch.int64):
+        x = torch.randint(-5, 6, (6, 9), device=device).to(source)
+        for dim in (0, None):
+            check(x, dim, torch.float32, op=LogSoftmaxFwdOp)
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_offsets_past_two_to_the_31(device) -> None:
     store = torch.empty(2**31 + 64, dtype=torch.bfloat16, device=device)
     x = store.as_strided((2, 64), (2**31, 1))
@@ -140,6 +165,7 @@ def test_offsets_past_two_to_the_31(device) -> None:
 
 
 @gpu
+@pytest.mark.parametrize("op", [SoftmaxFwdOp, LogSoftmaxFwdOp])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     ("shape", "dim"),
@@ -152,8 +178,8 @@ def test_offsets_past_two_to_the_31(device) -> None:
         ((65536, 64), -1),
     ],
 )
-def test_full_size(dtype, shape, dim) -> None:
-    check((torch.randn(shape, device="cuda") * 5).to(dtype), dim)
+def test_full_size(op, dtype, shape, dim) -> None:
+    check((torch.randn(shape, device="cuda") * 5).to(dtype), dim, op=op)
 
 
 @gpu

@@ -10,6 +10,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import tileops
 from tests.devices import compiles, gpu
+from tests.runtime import own
 from tileops.norm import RMSNormFwdOp
 from tileops.runtime.boundary import POLICIES, policy_of
 
@@ -126,6 +127,51 @@ def test_a_reference_is_fused():
     assert "tileops.norm_rms_norm_fwd" in code
 
 
+DECIDES = """
+DecidesFwdOp:
+  family: own
+  ref_api: none
+  status: implemented
+  signature:
+    forall: {N: Dim}
+    inputs:
+      x: {dtype: float32, shape: "[N]"}
+    outputs:
+      y: {dtype: float32, shape: "[N]"}
+  workloads:
+    - {label: one, N: 4}
+  roofline: {flops: "N"}
+"""
+
+
+def test_a_reference_that_decides_by_an_unknown_size_keeps_its_node():
+    decides = own.classes(DECIDES, DecidesFwdOp=lambda x: x * 2 if x.shape[0] > 5 else x + x)
+    op = decides["DecidesFwdOp"]()
+
+    def part(x, length):
+        n = length.item()
+        torch._check(n >= 0)
+        return op(x[:n])
+
+    found = []
+
+    def keep(module, inputs):
+        found.extend(str(n.target) for n in module.graph.nodes if n.op == "call_function")
+        return make_boxed_func(module.forward)
+
+    x, length = torch.randn(9), torch.tensor(7)
+    with (
+        torch._dynamo.config.patch(capture_scalar_outputs=True),
+        tileops.boundary_policy("reference"),
+    ):
+        compiled = torch.compile(part, backend=aot_autograd(fw_compiler=keep), fullgraph=True)
+        assert torch.equal(compiled(x, length), x[:7] * 2)
+        assert count(found, "own_decides_fwd") == 1
+        # A known size is no obstacle.
+        torch.compile(op, backend=aot_autograd(fw_compiler=keep), fullgraph=True)(x)
+        assert count(found, "own_decides_fwd") == 1
+
+
 @compiles
 def test_kernels_become_nodes(driver):
     with tileops.boundary_policy("kernel"):
@@ -176,6 +222,28 @@ def test_without_a_driver_the_node_stays():
     with tileops.boundary_policy("kernel"):
         (targets,) = after_aot(norm_and_softmax, cuda(64, 4096), cuda(4096))
     assert count(targets, "tileops") == 2
+
+
+@compiles
+@pytest.mark.parametrize("width", [64, 4096, 40000])
+def test_a_symbolic_number_of_rows_is_inlined_without_a_guard(driver, width):
+    found = []
+
+    def keep(module, inputs):
+        found.append([str(n.target) for n in module.graph.nodes if n.op == "call_function"])
+        return make_boxed_func(module.forward)
+
+    def norm(x, w):
+        return ops.norm_rms_norm_fwd(x, w, normalized_shape=[width])
+
+    compiled = torch.compile(norm, backend=aot_autograd(fw_compiler=keep), fullgraph=True)
+    with tileops.boundary_policy("kernel"), FakeTensorMode():
+        for rows in (300, 7, 8, 40000):
+            compiled(cuda(rows, width)(), cuda(width)())
+    # The second size makes the rows symbolic, and the others are served by that graph.
+    assert len(found) == 2
+    assert all(count(targets, "triton_kernel_wrapper") == 1 for targets in found)
+    assert all(count(targets, "tileops") == 0 for targets in found)
 
 
 @compiles

@@ -21,7 +21,7 @@ from tileops.manifest.entry import Entry
 from tileops.manifest.files import family_files
 from tileops.manifest.load import load_manifest
 from tileops.manifest.source import parse_text, read_text
-from tileops.validator.compiled import findings_of
+from tileops.validator.compiled import outcome_of
 from tileops.validator.model import Options, Phase, Subject
 from tileops.validator.rules import RULES
 from tileops.validator.workers import Event as WorkerEvent
@@ -106,12 +106,12 @@ def findings_in(
 def compiled(entry: Entry, code: Block, folder: Path, apart: bool) -> Iterator[Diagnostic]:
     """What the compile checks find, made here or, `apart`, in a worker."""
     if not apart:
-        yield from findings_of(entry, made_here(entry.op))
+        yield from outcome_of(entry, made_here(entry.op)).findings
         return
     (folder / "code.txt").write_text(f"{code.info}\n{code.text}")
     command = [sys.executable, "-m", "tests.validator.example_worker", str(folder)]
     with Worker(lambda channel: [*command, str(channel)], 20, Event()) as worker:
-        yield from findings_of(entry, worker.check(entry.op))
+        yield from outcome_of(entry, worker.check(entry.op)).findings
 
 
 def made_here(op: str) -> Iterator[WorkerEvent]:
@@ -119,7 +119,7 @@ def made_here(op: str) -> Iterator[WorkerEvent]:
 
     for step, found in run_steps(steps_of(op)):
         if found is not None:
-            yield WorkerEvent(step.check, step.row, step.case, found.code, found.message)
+            yield WorkerEvent(step.check, step.row, step.case, found.code, found.message, found.made)
 
 
 def steps_of(op: str) -> Iterator[Any]:
@@ -146,8 +146,6 @@ def classes(block: Block | None, folder: Path) -> Iterator[None]:
     for value in list(vars(module).values()):
         if isinstance(value, type) and issubclass(value, Op) and value is not Op:
             value.registry = found
-            if "compile_op_names" not in vars(value):
-                value.compile_op_names = ("tileops::toy_copy_fwd",)  # type: ignore[assignment]
     sys.modules["tileops.toy"] = module
     try:
         yield

@@ -59,8 +59,12 @@ def test_op_stages_name_entries_and_end(tmp_path: Path) -> None:
     ]
 
 
-class Part(Op):
+class BFwdOp(Op):
     """What a stage holds."""
+
+
+class OtherFwdOp(Op):
+    """What no stage holds."""
 
 
 STAGES = (
@@ -77,6 +81,7 @@ LAUNCHER = Kernel("tileops.norm.rms_norm:launch_row")
         (["first", "second"], ["row", "split_row"], []),
         (["second", "first"], ["row", "split_row"], ["delegate_types"]),
         (["first"], ["row", "split_row"], ["delegate_types"]),
+        (["first", "other"], ["row", "split_row"], ["delegate_types"]),
         (["first", "second"], ["split_row", "row"], ["kernel_types"]),
         ([], ["row"], ["delegate_types", "kernel_types"]),
     ],
@@ -91,7 +96,10 @@ def test_the_class_has_the_stages_in_order(
     folder = write(tmp_path, "implemented", AFwdOp=STAGES, BFwdOp="{name: k, kernel: row}")
     members: dict[str, Any] = {
         "registry": registry_of(folder, f"tileops_stages_{tmp_path.name}"),
-        "delegate_types": dict.fromkeys(delegates, Part),
+        "delegate_types": {
+            "second" if name == "other" else name: OtherFwdOp if name == "other" else BFwdOp
+            for name in delegates
+        },
         "kernel_types": dict.fromkeys(launchers, LAUNCHER),
     }
     package = ModuleType("tileops.stages")

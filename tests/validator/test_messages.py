@@ -116,6 +116,23 @@ PLACES = {
         BASE.replace('  roofline: {flops: "N"}\n', "").replace("CopyFwdOp", "@CopyFwdOp"),
         "TO121", "",
     ),
+    "the tensor's key for its missing field": (
+        BASE.replace('x: {dtype: float32, ', "@x: {"), "TO121", "",
+    ),
+    "the parameter's key for its missing field": (
+        BASE.replace("t: {type: bool, ", "@t: {"), "TO121", "",
+    ),
+    "the family's key for its missing field": (
+        BASE.replace("        match: t\n", "").replace("      Mat:", "      @Mat:"), "TO121", "",
+    ),
+    "the section's key for its missing field": (
+        BASE + "  @composition: {stages: [{name: a, kernel: k}]}\n", "TO121", "",
+    ),
+    "the value that is not of its type": (
+        BASE.replace("status: implemented", "status: @done"), "TO122", "",
+    ),
+    "the unknown key": (BASE.replace("  roofline:", "  @cost: 1\n  roofline:"), "TO120", ""),
+    "the name that is not declared": (BASE.replace('"[N]", opt', '"[@Q]", opt'), "TO203", ""),
     "the later of two rows with one id": (
         BASE.replace("- {label: scaled, N: 4, M: 2, some: [w]}", "- {label: @plain, N: 4, M: 2}"),
         "TO504", "{label: plain",

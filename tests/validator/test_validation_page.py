@@ -24,5 +24,5 @@ def test_every_code_exists() -> None:
 
 
 def test_every_file_exists() -> None:
-    for path in re.findall(r"(?:tests|tileops|docs)/[\w/.]+\w", TEXT):
+    for path in re.findall(r"\b(?:compile_tests|tests|tileops|docs)/[\w/.-]+\w", TEXT):
         assert (ROOT / path).exists(), path

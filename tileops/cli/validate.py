@@ -6,8 +6,10 @@ The checks are `tileops.validator`'s; here are the options, the choice of entrie
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
+from pathlib import Path
 
 from tileops.cli.errors import FINDINGS, OK, CommandError, unknown
 from tileops.cli.manifest_option import (
@@ -45,6 +47,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_import_option(code)
     parser.add_argument(
+        "--package",
+        default="",
+        metavar="NAME",
+        help="the package that holds the classes of --spec, which is imported"
+        " (default: tileops.<family>)",
+    )
+    parser.add_argument(
         "--compile",
         action="store_true",
         help="compile every implemented entry too, in processes of their own",
@@ -77,17 +86,24 @@ def run(args: argparse.Namespace) -> int:
         return OK
     folder = chosen_folder(args.spec)
     _check_names(args)
-    static = args.static or not may_import(args)
+    if args.package and (args.static or args.spec is None):
+        raise CommandError("--package must go with --spec, and not with --static")
+    if args.package and str(Path.cwd()) not in sys.path and "" not in sys.path:
+        # The script that installers make leaves the working folder out.
+        sys.path.insert(0, str(Path.cwd()))
+    static = args.static or not (may_import(args) or args.package)
     if args.compile and static:
         raise CommandError("--compile must import operator code, which a static run does not")
-    report = validate(
-        folder,
-        select=lambda entry: _chosen(entry, args),
-        static=static,
-        options=Options(nightly=args.nightly, compile=args.compile, timeout=args.timeout),
-        jobs=args.jobs,
-        progress=_progress(),
-    )
+    # What imported code prints must not stand in the report.
+    with contextlib.redirect_stdout(sys.stderr):
+        report = validate(
+            folder,
+            select=lambda entry: _chosen(entry, args),
+            static=static,
+            options=Options(args.nightly, args.compile, args.timeout, args.package),
+            jobs=args.jobs,
+            progress=_progress(),
+        )
     write(_form(report, args.format))
     advisories = len(report.findings) - report.findings.errors
     failed = report.findings.errors or (args.strict_advisories and advisories)

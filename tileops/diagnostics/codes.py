@@ -159,6 +159,12 @@ OPCHECK_FAILS = Code(
 )
 WORKER_DIED = Code("TO810", "worker-died", Severity.ERROR, "A call ends its process.")
 WORKER_HUNG = Code("TO811", "worker-hung", Severity.ERROR, "A check does not end in time.")
+FIXED_SIZES = Code(
+    "TO812",
+    "no-free-size",
+    Severity.ADVISORY,
+    "No size may vary, so that a dynamic check is not made.",
+)
 
 CODES: tuple[Code, ...] = tuple(
     sorted(

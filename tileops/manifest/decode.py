@@ -77,7 +77,7 @@ class _Decoder(Reader):
             name=Text(self.op, key),
             family=self.family(keys.get("family")),
             status=status,
-            ref_api=self.text(keys.get("ref_api"), "ref_api"),
+            ref_api=self.ref_api(keys.get("ref_api")),
             forall=tuple(self.forall(signature.get("forall"))),
             params=tuple(self.params(signature.get("params"))),
             inputs=tuple(self.tensors(signature.get("inputs"), "input", "inputs")),
@@ -88,7 +88,7 @@ class _Decoder(Reader):
             combos=tuple(self.combos(signature.get("dtype_combos"))),
             workloads=tuple(self.rows(keys.get("workloads"))),
             roofline=self.roofline(keys.get("roofline")),
-            composition=self.composition(keys.get("composition")),
+            composition=self.composition(keys.get("composition"), node),
         )
         self.check_names(entry)
         if not entry.inputs and not entry.outputs and "signature" in keys:
@@ -107,6 +107,14 @@ class _Decoder(Reader):
                 "family",
                 f"family must be a name in lower case, got {text.text!r}",
             )
+            return None
+        return text
+
+    def ref_api(self, node: Node | None) -> Text | None:
+        text = self.text(node, "ref_api")
+        if text is not None and not all(part.isidentifier() for part in text.text.split(".")):
+            message = f"ref_api must be a qualified name, got {text.text!r}"
+            self.report(codes.BAD_NAME, text.span, "ref_api", message)
             return None
         return text
 
@@ -247,11 +255,11 @@ class _Decoder(Reader):
             self.text(keys.get("func"), "roofline.func"),
         )
 
-    def composition(self, node: Node | None) -> CompositionDecl | None:
+    def composition(self, node: Node | None, entry: Node) -> CompositionDecl | None:
         keys = self.section(node, "composition", "composition")
         if keys is None or node is None:
             return None
-        self.required(keys, "composition", "composition", node.span)
+        self.required(keys, "composition", "composition", self.key_span(entry, "composition"))
         kind = self.text(keys.get("kind"), "composition.kind")
         if kind is not None and kind.text != "composite":
             self.report(
@@ -264,7 +272,7 @@ class _Decoder(Reader):
         if isinstance(keys.get("stages"), SequenceNode) and not stages:
             self.report(
                 codes.WRONG_TYPE,
-                node.span,
+                keys["stages"].span,
                 "composition.stages",
                 "composition.stages must be a non-empty list",
             )

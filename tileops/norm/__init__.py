@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tileops.norm import reference
-from tileops.runtime.op import Kernel, Op
+from tileops.runtime.op import Kernel, Op, Policy
 
 __all__ = ["FusedAddRMSNormFwdOp", "LayerNormFwdOp", "RMSNormFwdOp"]
 
@@ -25,6 +25,7 @@ class RMSNormFwdOp(Op):
     """
 
     reference = staticmethod(reference.rms_norm)
+    policy = Policy(cuda="kernel", cpu="reference")
     kernel_types = {
         "row": Kernel("tileops.norm.rms_norm:launch_row"),
         "split_row": Kernel("tileops.norm.rms_norm:launch_split_row"),
@@ -52,6 +53,7 @@ class FusedAddRMSNormFwdOp(Op):
     """
 
     reference = staticmethod(reference.fused_add_rms_norm)
+    policy = Policy(cuda="kernel", cpu="reference")
     kernel_types = {
         "row": Kernel("tileops.norm.rms_norm:launch_add_row"),
         "split_row": Kernel("tileops.norm.rms_norm:launch_add_split_row"),
@@ -75,6 +77,7 @@ class LayerNormFwdOp(Op):
     """
 
     reference = staticmethod(reference.layer_norm)
+    policy = Policy(cuda="kernel", cpu="reference")
     kernel_types = {
         "row": Kernel("tileops.norm.layer_norm:launch_row"),
         "split_row": Kernel("tileops.norm.layer_norm:launch_split_row"),

@@ -13,6 +13,9 @@ __all__ = [
     "ArgmaxFwdOp",
     "ArgminFwdOp",
     "CountNonzeroFwdOp",
+    "CumprodFwdOp",
+    "CumsumFwdOp",
+    "LogSoftmaxFwdOp",
     "LogSumExpFwdOp",
     "MeanFwdOp",
     "ProdFwdOp",
@@ -108,6 +111,45 @@ class CountNonzeroFwdOp(Op):
         self,
         dim: int | list[int] | tuple[int, ...] | None = None,
         *,
+        target: str | None = None,
+    ) -> None: ...
+    def forward(self, input: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor) -> Tensor: ...
+
+class CumprodFwdOp(Op):
+    dim: int
+    dtype: torch.dtype | None
+    def __init__(
+        self,
+        dim: int,
+        *,
+        dtype: torch.dtype | None = None,
+        target: str | None = None,
+    ) -> None: ...
+    def forward(self, input: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor) -> Tensor: ...
+
+class CumsumFwdOp(Op):
+    dim: int
+    dtype: torch.dtype | None
+    def __init__(
+        self,
+        dim: int,
+        *,
+        dtype: torch.dtype | None = None,
+        target: str | None = None,
+    ) -> None: ...
+    def forward(self, input: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor) -> Tensor: ...
+
+class LogSoftmaxFwdOp(Op):
+    dim: int | None
+    dtype: torch.dtype | None
+    def __init__(
+        self,
+        dim: int | None = None,
+        *,
+        dtype: torch.dtype | None = None,
         target: str | None = None,
     ) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...

@@ -17,7 +17,7 @@ import triton.language as tl
 
 from tileops.tiling.device import from_bits
 
-__all__ = ["FOLDS", "Fold"]
+__all__ = ["FOLDS", "Fold", "multiply", "nowhere"]
 
 NOWHERE: tl.constexpr = tl.constexpr(2**31 - 1)
 NOWHERE_WIDE: tl.constexpr = tl.constexpr(2**63 - 1)
@@ -146,7 +146,8 @@ def _power_finish(a, b, c, n, p):
 
 
 @triton.jit
-def _multiply(x, y):
+def multiply(x, y):
+    """What a product combines."""
     return x * y
 
 
@@ -157,7 +158,7 @@ def _product_step(a, b, c, x, r, mask, p):
 
 @triton.jit
 def _product_merge(a, b, c):
-    product = tl.reduce(a, 1, _multiply, keep_dims=True)
+    product = tl.reduce(a, 1, multiply, keep_dims=True)
     return product, product, product
 
 
@@ -342,8 +343,11 @@ def _moments_step(a, b, c, x, r, mask, p):
 @triton.jit
 def _moments_merge(a, b, c):
     count = tl.sum(c, axis=1, keep_dims=True)
-    # From one of the means, so that the variance of equal elements is exactly 0.
-    near = tl.max(tl.where(c > 0, a, float("-inf")), axis=1, keep_dims=True)
+    # From what is nearest to 0 between the means: equal elements have a variance of exactly 0, and
+    # a mean near 0 loses nothing.
+    low = tl.min(tl.where(c > 0, a, float("inf")), axis=1, keep_dims=True)
+    high = tl.max(tl.where(c > 0, a, float("-inf")), axis=1, keep_dims=True)
+    near = tl.minimum(tl.maximum(low, 0.0), high)
     mean = near + tl.sum(tl.where(c > 0, (a - near) * c, 0.0), axis=1, keep_dims=True) / count
     off = a - mean
     return mean, tl.sum(tl.where(c > 0, b + c * (off * off), 0.0), axis=1, keep_dims=True), count

@@ -42,8 +42,15 @@ class Plan:
     even: bool
 
 
-def plan_of(view: View, itemsize: int, acc_size: int, states: int, processors: int) -> Plan:
-    """The launch of a reduction."""
+def plan_of(
+    view: View,
+    itemsize: int,
+    acc_size: int,
+    states: int,
+    processors: int,
+    aligned: bool = True,
+) -> Plan:
+    """The launch of a reduction, or of a scan, which takes no elements apart to align others."""
     block_k, block_r = _tile(view, itemsize, states, processors)
     block_inner = min(block_r, pow2_at_least(view.inner)) if view.outer > 1 else block_r
     inner_tiles = ceil_div(view.inner, block_inner)
@@ -56,7 +63,8 @@ def plan_of(view: View, itemsize: int, acc_size: int, states: int, processors: i
         and view.outer % (block_r // block_inner) == 0
         and view.inner % block_inner == 0
     )
-    align = 0 if even or block_k > 1 or tiles < 4 else _alignment(view, itemsize)
+    alone = aligned and not even and block_k == 1 and tiles >= 4
+    align = _alignment(view, itemsize) if alone else 0
     return Plan(block_k, block_r, block_inner, tiles, parts, part_tiles, warps, align, even)
 
 

@@ -25,14 +25,23 @@ from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
 from tileops.tiling.config import ceil_div, float64_bits, pow2_at_least
 
-__all__ = ["launch_direct", "launch_split"]
+__all__ = [
+    "TORCH_TYPES",
+    "TYPES",
+    "accumulated",
+    "constants_of",
+    "launch_direct",
+    "launch_split",
+    "loaded_as",
+    "numbers_of",
+]
 
-_TYPES = {
+TYPES = {
     torch.bool: tl.int1, torch.uint8: tl.uint8, torch.int8: tl.int8, torch.int16: tl.int16,
     torch.int32: tl.int32, torch.int64: tl.int64, torch.float16: tl.float16,
     torch.bfloat16: tl.bfloat16, torch.float32: tl.float32, torch.float64: tl.float64,
 }  # fmt: skip
-_TORCH_TYPES = {tl.int32: torch.int32, tl.int64: torch.int64, tl.float32: torch.float32,
+TORCH_TYPES = {tl.int32: torch.int32, tl.int64: torch.int64, tl.float32: torch.float32,
                 tl.float64: torch.float64}  # fmt: skip
 #: Those whose `dtype` or result type casts the input first, and that are sums of complex parts.
 _CASTING = ("sum", "mean", "prod", *(name for name in FOLDS if name.startswith("norm")))
@@ -88,10 +97,10 @@ def launch_split(call: Call, *tensors: torch.Tensor, function: str, **params: An
         return f"{prepared.kept} results fill the device without splitting them"
     span = prepared.parts * prepared.kept
     states = 1 if prepared.places else prepared.states
-    partial = torch.empty(span * states, dtype=prepared.partial, device=call.device)
+    partial = call.empty(span * states, prepared.partial)
     place = None
     if prepared.places:
-        place = torch.empty(span, dtype=torch.int64, device=call.device)
+        place = call.empty(span, torch.int64)
     call.launch(
         reduce_kernel,
         prepared.grid,
@@ -130,7 +139,7 @@ def _prepare(
             return f"{function} of {x.dtype} is left to the reference"
         x, out = torch.view_as_real(x.resolve_conj()), torch.view_as_real(out)
         dtype = None if dtype is None else out.dtype
-    if x.dtype not in _TYPES or out.dtype not in _TYPES:
+    if x.dtype not in TYPES or out.dtype not in TYPES:
         return f"{x.dtype} to {out.dtype} is left to the reference"
     scalar = params.get("ord", params.get("correction"))
     scalar = float(1 if scalar is None else scalar)
@@ -165,22 +174,18 @@ def _prepared(
         kept = tuple(at for at in range(len(shape)) if at not in axes)
         return Prepared(permutation=kept + axes)
     read = out_dtype if cast is not None and function in _CASTING else dtype
-    loaded = _loaded(fold, read, out_dtype)
-    wide = _accumulated(fold, loaded, read, 2**62)
+    loaded = loaded_as(fold, read, out_dtype)
+    wide = accumulated(fold, loaded, read, 2**62)
     plan = plan_of(view, dtype.itemsize, wide.primitive_bitwidth // 8, fold.states, count)
-    acc = _accumulated(fold, loaded, read, plan.part_tiles * plan.block_r)
+    acc = accumulated(fold, loaded, read, plan.part_tiles * plan.block_r)
     merged = tl.int64 if fold.kind in ("sum", "count") and acc.is_int() else acc
     span = plan.parts * view.kept
     p = float64_bits(scalar) if loaded == tl.float64 else scalar
     return Prepared(
         grid=(ceil_div(view.kept, plan.block_k) * plan.parts,),
-        numbers=(
-            *(view.kept, view.n1, view.n2, *view.kept_strides),
-            *(view.outer, view.inner, *view.reduced_strides),
-            *(plan.tiles, ceil_div(view.inner, plan.block_inner), plan.parts, plan.part_tiles),
-        ),
+        numbers=numbers_of(view, plan),
         tail=(span, view.length, p),
-        constants=_constants(fold, view, plan, dtype, read, (loaded, acc)),
+        constants=constants_of(fold, view, plan, dtype, read, (loaded, acc)),
         merge_grid=(ceil_div(view.kept, _merge_block(plan.parts)),),
         merge_constants={
             "START": fold.start, "MERGE": fold.merge, "FINISH": fold.finish,
@@ -188,7 +193,7 @@ def _prepared(
             "BLOCK_K": _merge_block(plan.parts), "BLOCK_P": pow2_at_least(plan.parts),
             "num_warps": 4,
         },
-        partial=_TORCH_TYPES[merged],
+        partial=TORCH_TYPES[merged],
         parts=plan.parts,
         kept=view.kept,
         states=fold.states,
@@ -196,12 +201,21 @@ def _prepared(
     )  # fmt: skip
 
 
+def numbers_of(view: View, plan: Plan) -> tuple[int, ...]:
+    """The arguments of the kernel that follow from sizes and strides."""
+    return (
+        *(view.kept, view.n1, view.n2, *view.kept_strides),
+        *(view.outer, view.inner, *view.reduced_strides),
+        *(plan.tiles, ceil_div(view.inner, plan.block_inner), plan.parts, plan.part_tiles),
+    )
+
+
 def _merge_block(parts: int) -> int:
     """Kept elements of a program that merges: tiles of about 2048."""
     return max(1, 2048 // pow2_at_least(parts))
 
 
-def _constants(
+def constants_of(
     fold: Fold,
     view: View,
     plan: Plan,
@@ -209,12 +223,13 @@ def _constants(
     read: torch.dtype,
     types: tuple[tl.dtype, tl.dtype],
 ) -> dict[str, Any]:
+    """The kernel's constants: what is accumulated, and how it is cut."""
     whole = plan.tiles == 1 and plan.parts == 1
     first = (fold.first or fold.step) if whole else None
     return {
         "START": fold.start, "FIRST": first, "STEP": fold.step, "MERGE": fold.merge,
         "FINISH": fold.finish, "STATES": fold.states, "PLACES": fold.places,
-        "IDENTITY": _identity(fold, dtype), "CAST": _TYPES[read], "LOADED": types[0],
+        "IDENTITY": _identity(fold, dtype), "CAST": TYPES[read], "LOADED": types[0],
         "ACC": types[1], "PARTIAL": plan.parts > 1, "KEPT_RANK": view.kept_rank,
         "TWO_AXES": view.outer != 1, "ALIGN": plan.align, "EVEN": plan.even, "WIDE": view.wide,
         "BLOCK_K": plan.block_k, "BLOCK_R": plan.block_r, "BLOCK_INNER": plan.block_inner,
@@ -235,7 +250,7 @@ def _identity(fold: Fold, dtype: torch.dtype) -> int | float:
     return info.min if low else info.max
 
 
-def _loaded(fold: Fold, read: torch.dtype, out_dtype: torch.dtype) -> tl.dtype:
+def loaded_as(fold: Fold, read: torch.dtype, out_dtype: torch.dtype) -> tl.dtype:
     """What elements are computed in."""
     double = fold.kind == "float" and out_dtype == torch.float64
     if read == torch.float64 or double or fold.kind == "double":
@@ -245,7 +260,7 @@ def _loaded(fold: Fold, read: torch.dtype, out_dtype: torch.dtype) -> tl.dtype:
     return tl.int64 if read.itemsize == 8 else tl.int32
 
 
-def _accumulated(fold: Fold, loaded: tl.dtype, read: torch.dtype, elements: int) -> tl.dtype:
+def accumulated(fold: Fold, loaded: tl.dtype, read: torch.dtype, elements: int) -> tl.dtype:
     """What a lane keeps of so many elements of a program; torch sums integers in 64 bits."""
     if fold.kind == "truth":
         return tl.int32

@@ -13,11 +13,11 @@ import triton.language as tl
 from tileops.reduction.folds import nowhere
 from tileops.tiling.device import row_offset, widen
 
-__all__ = ["merge_kernel", "reduce_kernel"]
+__all__ = ["load_elements", "merge_kernel", "reduce_kernel", "rounded"]
 
 
 @triton.jit
-def _load(
+def load_elements(
     x_ptr,
     offsets,
     mask,
@@ -159,10 +159,11 @@ def reduce_kernel(
             r_mask = lane < inner_size
             r = widen(lane, WIDE)
             offset = r * rs1
-        x = _load(x_ptr, offset, k_mask & r_mask, IDENTITY, CAST, LOADED, EVEN)
+        x = load_elements(x_ptr, offset, k_mask & r_mask, IDENTITY, CAST, LOADED, EVEN)
         a, b, c = FIRST(a, b, c, x, r, r_mask, p)
     else:
-        for tile in range(part * part_tiles, tl.minimum((part + 1) * part_tiles, tiles)):
+        start = widen(part * part_tiles, WIDE)
+        for tile in range(start, widen(tl.minimum((part + 1) * part_tiles, tiles), WIDE)):
             if TWO_AXES:
                 outer = (tile // inner_tiles) * (BLOCK_R // BLOCK_INNER) + lane // BLOCK_INNER
                 inner = (tile % inner_tiles) * BLOCK_INNER + lane % BLOCK_INNER
@@ -170,17 +171,17 @@ def reduce_kernel(
                 r = widen(outer, WIDE) * inner_size + inner
                 offset = widen(outer, WIDE) * rs0 + widen(inner, WIDE) * rs1
             else:
-                r = widen(tile, WIDE) * BLOCK_R + lane
+                r = tile * BLOCK_R + lane
                 r_mask = r < size
                 offset = r * rs1
                 r += head
-            x = _load(x_ptr, offset, k_mask & r_mask, IDENTITY, CAST, LOADED, EVEN)
+            x = load_elements(x_ptr, offset, k_mask & r_mask, IDENTITY, CAST, LOADED, EVEN)
             a, b, c = STEP(a, b, c, x, r, r_mask, p)
         if ALIGN > 0:
             # The first part takes them.
             r = widen(tl.where(lane < ALIGN, lane, head + size + lane - ALIGN), WIDE)
             r_mask = r < tl.where(lane < ALIGN, head, inner_size) * (part == 0)
-            x = _load(row_ptr, r, k_mask & r_mask, IDENTITY, CAST, LOADED, False)
+            x = load_elements(row_ptr, r, k_mask & r_mask, IDENTITY, CAST, LOADED, False)
             if PLACES:
                 r = tl.where(r_mask, r, nowhere(r))
             a, b, c = STEP(a, b, c, x, r, r_mask, p)

@@ -17,6 +17,9 @@ __all__ = [
     "argmax",
     "argmin",
     "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "log_softmax",
     "logsumexp",
     "mean",
     "norm",
@@ -35,6 +38,14 @@ Axes = int | Sequence[int] | None
 def softmax(x: Tensor, *, dim: int | None = None, dtype: torch.dtype | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`, the last axis by default."""
     return torch.softmax(x, -1 if dim is None else dim, dtype=dtype).contiguous()
+
+
+def log_softmax(
+    input: Tensor, *, dim: int | None = None, dtype: torch.dtype | None = None
+) -> Tensor:
+    """log(softmax) along `dim`, by default torch's implicit axis."""
+    axis = (0 if input.dim() in (0, 1, 3) else 1) if dim is None else dim
+    return torch.log_softmax(input, axis, dtype=dtype).contiguous()
 
 
 def sum(
@@ -130,3 +141,13 @@ def norm(
 def logsumexp(input: Tensor, *, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials along `dim`."""
     return torch.logsumexp(input, dim, keepdim).contiguous()
+
+
+def cumsum(input: Tensor, *, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+    """The sum of every element and those before it along `dim`."""
+    return torch.cumsum(input, dim, dtype=dtype).contiguous()
+
+
+def cumprod(input: Tensor, *, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+    """The product of every element and those before it along `dim`."""
+    return torch.cumprod(input, dim, dtype=dtype).contiguous()

@@ -1,4 +1,4 @@
-"""Softmax along the last axis: kernels and launchers.
+"""Softmax and its logarithm along the last axis: kernels and launchers.
 
 Along the last axis, rows up to 32768 elements stay in registers; longer ones are read twice, by
 one program or, where rows are few, by many that meet in a small buffer of maxima and sums. Other
@@ -20,11 +20,13 @@ from tileops.tiling.strides import Rows, rows_of
 __all__ = [
     "MAX_ROW_BYTES",
     "axis_of",
+    "declines",
     "finite_shift",
     "launch_long_row",
     "launch_row",
     "launch_split_row",
     "load_rounded",
+    "normalised",
 ]
 
 MAX_ROW_BYTES = 131072
@@ -39,7 +41,20 @@ LONG_WARPS = 32
 @triton.jit
 def load_rounded(x_ptr, offsets, mask, DTYPE: tl.constexpr):
     """Elements as the accumulator's type, rounded to the output's first, as `dtype` asks."""
-    return accumulator(tl.load(x_ptr + offsets, mask=mask, other=float("-inf")).to(DTYPE))
+    if x_ptr.dtype.element_ty.is_floating():
+        return accumulator(tl.load(x_ptr + offsets, mask=mask, other=float("-inf")).to(DTYPE))
+    else:
+        x = accumulator(tl.load(x_ptr + offsets, mask=mask, other=0).to(DTYPE))
+        return tl.where(mask, x, float("-inf"))
+
+
+@triton.jit
+def normalised(x, maximum, total, LOG: tl.constexpr):
+    """The softmax of elements, or its logarithm, from the maximum and the sum of exponentials."""
+    if LOG:
+        return x - maximum - tl.log(total)
+    else:
+        return tl.exp(x - maximum) * (1.0 / total)
 
 
 @triton.jit
@@ -60,6 +75,7 @@ def softmax_row_kernel(
     xs1,
     xs2,
     x_inner,
+    LOG: tl.constexpr,
     RANK: tl.constexpr,
     WIDE: tl.constexpr,
     BLOCK_ROWS: tl.constexpr,
@@ -71,8 +87,9 @@ def softmax_row_kernel(
     mask = (row < rows) & (cols < length)
     x_ptr += row_offset(row, n1, n2, xs0, xs1, xs2, RANK)
     x = load_rounded(x_ptr, cols * x_inner, mask, out_ptr.dtype.element_ty)
-    e = tl.exp(x - tl.max(x, axis=1, keep_dims=True))
-    y = e * (1.0 / tl.sum(e, axis=1, keep_dims=True))
+    maximum = tl.max(x, axis=1, keep_dims=True)
+    total = tl.sum(tl.exp(x - maximum), axis=1, keep_dims=True)
+    y = normalised(x, maximum, total, LOG)
     tl.store(out_ptr + row * length + cols, y.to(out_ptr.dtype.element_ty), mask=mask)
 
 
@@ -135,6 +152,7 @@ def softmax_long_row_kernel(
     xs1,
     xs2,
     x_inner,
+    LOG: tl.constexpr,
     SUM: tl.constexpr,
     WRITE: tl.constexpr,
     DOUBLE: tl.constexpr,
@@ -189,14 +207,13 @@ def softmax_long_row_kernel(
             partial = partial_ptr + (row * parts + index) * 2
             maxima = tl.load(partial, mask=used, other=float("-inf"))
             maximum, total = _merged(maxima, tl.load(partial + 1, mask=used, other=0.0))
-        scale = 1.0 / total
         if EDGES:
-            edge_y = tl.exp(edge_x - maximum) * scale
+            edge_y = normalised(edge_x, maximum, total, LOG)
             tl.store(edge_out_ptr, edge_y.to(DTYPE), mask=edge_mask)
         for begin in range(0, size, BLOCK_N):
             cols = widen(begin + tl.arange(0, BLOCK_N), WIDE)
             x = load_rounded(x_ptr, cols * x_inner, cols < size, DTYPE)
-            y = tl.exp(x - maximum) * scale
+            y = normalised(x, maximum, total, LOG)
             tl.store(out_ptr + cols, y.to(DTYPE), mask=cols < size)
 
 
@@ -207,11 +224,13 @@ def launch_row(
     *,
     dim: int | None = None,
     dtype: torch.dtype | None = None,
+    function: str = "softmax",
 ) -> str | None:
     """Softmax along the last axis, a row in registers."""
-    if (reason := _not_rows(x, dim)) is not None:
+    axis = axis_of(x, dim, function)
+    if (reason := declines(x) or _not_rows(x, axis)) is not None:
         return reason
-    rows, x = _rows(x, axis_of(x, dim))
+    rows, x = _rows(x, axis)
     width = max(x.element_size(), output.element_size(), 4)
     if rows.length * width > MAX_ROW_BYTES:
         return f"rows of {rows.length} elements do not fit in registers"
@@ -221,6 +240,7 @@ def launch_row(
         (ceil_div(rows.count, config.rows),),
         *(output, x, rows.count, rows.length, rows.n1, rows.n2),
         *(*rows.row_strides[0], rows.inner[0]),
+        LOG=function == "log_softmax",
         RANK=rows.rank,
         WIDE=rows.wide,
         BLOCK_ROWS=config.rows,
@@ -237,17 +257,19 @@ def launch_split_row(
     *,
     dim: int | None = None,
     dtype: torch.dtype | None = None,
+    function: str = "softmax",
 ) -> str | None:
     """Softmax along the last axis, few long rows: several programs a row, in two launches."""
-    if (reason := _not_rows(x, dim)) is not None:
+    axis = axis_of(x, dim, function)
+    if (reason := declines(x) or _not_rows(x, axis)) is not None:
         return reason
-    rows, x = _rows(x, axis_of(x, dim))
+    rows, x = _rows(x, axis)
     parts, part = splits(rows.count, rows.length, CHUNK_BLOCK, processors(call))
     if parts == 1:
         return f"{rows.count} rows fill the device without splitting them"
     partial = call.empty(rows.count * parts * 2, _sum_dtype(output))
     for stage in ((True, False), (False, True)):
-        _launch_parts(call, output, partial, x, rows, (parts, part), stage)
+        _launch_parts(call, output, partial, x, rows, (parts, part), stage, function)
     return None
 
 
@@ -258,24 +280,35 @@ def launch_long_row(
     *,
     dim: int | None = None,
     dtype: torch.dtype | None = None,
+    function: str = "softmax",
 ) -> str | None:
     """Softmax along the last axis, one program a row of any length."""
-    if (reason := _not_rows(x, dim)) is not None:
+    axis = axis_of(x, dim, function)
+    if (reason := declines(x) or _not_rows(x, axis)) is not None:
         return reason
-    rows, x = _rows(x, axis_of(x, dim))
-    _launch_parts(call, output, None, x, rows, (1, rows.length), (True, True))
+    rows, x = _rows(x, axis)
+    _launch_parts(call, output, None, x, rows, (1, rows.length), (True, True), function)
     return None
 
 
-def axis_of(x: torch.Tensor, dim: int | None) -> int:
+def axis_of(x: torch.Tensor, dim: int | None, function: str) -> int:
     """The axis as an index from the front."""
-    axis = -1 if dim is None else int(dim)
+    if dim is None:
+        # torch's own for log_softmax; quack.softmax has the last.
+        dim = (0 if x.dim() in (0, 1, 3) else 1) if function == "log_softmax" else -1
+    axis = int(dim)
     return axis + max(x.dim(), 1) if axis < 0 else axis
 
 
-def _not_rows(x: torch.Tensor, dim: int | None) -> str | None:
+def declines(x: torch.Tensor) -> str | None:
+    """Why inputs of a dtype are left to the reference, if they are."""
+    if x.is_floating_point() and x.element_size() == 1:
+        return f"{x.dtype} is left to the reference"
+    return None
+
+
+def _not_rows(x: torch.Tensor, axis: int) -> str | None:
     """Why the axis has no rows of its own: something other than 1 comes after it."""
-    axis = axis_of(x, dim)
     if all(size == 1 for size in x.shape[axis + 1 :]):
         return None
     return f"axis {axis} is not the last"
@@ -306,6 +339,7 @@ def _launch_parts(
     rows: Rows,
     division: tuple[int, int],
     stage: tuple[bool, bool],
+    function: str,
 ) -> None:
     parts, part = division
     block, warps = CHUNK_BLOCK, CHUNK_WARPS
@@ -316,6 +350,7 @@ def _launch_parts(
         (rows.count * parts,),
         *(output, partial, x, parts, part, rows.length, rows.n1, rows.n2),
         *(*rows.row_strides[0], rows.inner[0]),
+        LOG=function == "log_softmax",
         SUM=stage[0],
         WRITE=stage[1],
         DOUBLE=output.dtype == torch.float64,

@@ -1,4 +1,4 @@
-"""Softmax along an axis that is not the last: kernel and launcher.
+"""Softmax and its logarithm along an axis that is not the last: kernel and launcher.
 
 A program takes a block of neighbouring columns: whole where they fit registers, else in two walks
 down the axis.
@@ -10,7 +10,14 @@ import torch
 import triton
 import triton.language as tl
 
-from tileops.reduction.softmax import MAX_ROW_BYTES, axis_of, finite_shift, load_rounded
+from tileops.reduction.softmax import (
+    MAX_ROW_BYTES,
+    axis_of,
+    declines,
+    finite_shift,
+    load_rounded,
+    normalised,
+)
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
 from tileops.tiling.config import ceil_div, pow2_at_least
@@ -37,6 +44,7 @@ def softmax_column_kernel(
     xs2,
     x_step,
     x_column,
+    LOG: tl.constexpr,
     DOUBLE: tl.constexpr,
     WHOLE: tl.constexpr,
     RANK: tl.constexpr,
@@ -55,8 +63,9 @@ def softmax_column_kernel(
         step = widen(tl.arange(0, BLOCK_N), WIDE)[:, None]
         mask = (step < length) & (column < columns)
         x = load_rounded(x_ptr, step * x_step, mask, DTYPE)
-        e = tl.exp(x - tl.max(x, axis=0, keep_dims=True))
-        y = e * (1.0 / tl.sum(e, axis=0, keep_dims=True))
+        maximum = tl.max(x, axis=0, keep_dims=True)
+        total = tl.sum(tl.exp(x - maximum), axis=0, keep_dims=True)
+        y = normalised(x, maximum, total, LOG)
         tl.store(out_ptr + step * columns, y.to(DTYPE), mask=mask)
     else:
         ACC: tl.constexpr = tl.float64 if DOUBLE else tl.float32
@@ -71,12 +80,11 @@ def softmax_column_kernel(
             total = total * tl.exp(maximum - shift)
             total += tl.sum(tl.exp(x - shift), axis=0, keep_dims=True)
             maximum = larger
-        scale = 1.0 / total
         for first in range(0, length, BLOCK_N):
             step = widen(first + tl.arange(0, BLOCK_N), WIDE)[:, None]
             mask = (step < length) & (column < columns)
             x = load_rounded(x_ptr, step * x_step, mask, DTYPE)
-            y = tl.exp(x - maximum) * scale
+            y = normalised(x, maximum, total, LOG)
             tl.store(out_ptr + step * columns, y.to(DTYPE), mask=mask)
 
 
@@ -87,9 +95,12 @@ def launch_column(
     *,
     dim: int | None = None,
     dtype: torch.dtype | None = None,
+    function: str = "softmax",
 ) -> str | None:
     """Softmax along any axis, neighbouring columns side by side."""
-    axis = axis_of(x, dim)
+    if (reason := declines(x)) is not None:
+        return reason
+    axis = axis_of(x, dim, function)
     length = x.shape[axis] if x.dim() else 1
     trailing = max(x.dim() - 1 - axis, 0)
     matrices = rows_of(*_without(x, axis), trailing)
@@ -108,6 +119,7 @@ def launch_column(
         (matrices.count * blocks,),
         *(output, x, blocks, columns, length, matrices.n1, matrices.n2),
         *(*matrices.row_strides[0], x.stride(axis) if x.dim() else 1, matrices.inner[0]),
+        LOG=function == "log_softmax",
         DOUBLE=output.dtype == torch.float64,
         WHOLE=whole,
         RANK=matrices.rank,

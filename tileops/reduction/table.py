@@ -12,7 +12,7 @@ from textwrap import fill
 from tileops.reduction import reference
 from tileops.runtime.op import Kernel, Op
 
-__all__ = ["REDUCTIONS", "TABLE", "Axiswise", "classes"]
+__all__ = ["REDUCTIONS", "SCANS", "TABLE", "Axiswise", "classes"]
 
 _KEPT = "of the axes that `dim` leaves"
 _AXES = (
@@ -25,6 +25,7 @@ _INTEGERS = "Integers and booleans are accumulated in int64, which wraps around.
 _AXIS_ERRORS = "CallError when an axis is outside input's rank or named twice"
 _REDUCE = "tileops.reduction.reduce"
 _SCAN = "tileops.reduction.scan"
+_SOFTMAX = "tileops.reduction.softmax"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,4 +167,34 @@ REDUCTIONS = (
     ),
 )  # fmt: skip
 
-TABLE = REDUCTIONS
+LOG_SOFTMAX = Axiswise(
+    "LogSoftmaxFwdOp", "log_softmax", "torch.nn.functional.log_softmax",
+    "Logarithm of the softmax along one axis.", "of `dtype` when given, else of input's dtype",
+    f"`dim=None` is torch's implicit axis: 0 at rank 0, 1 and 3, else 1. {_DTYPE} {_FLOATS} "
+    "A row of all -inf, or with a NaN or +inf in it, is NaN.",
+    "CallError when dim is outside input's rank, or input holds no floats of 16 bits or more and "
+    "no dtype is given.",
+    kernels=(
+        ("row", f"{_SOFTMAX}:launch_row"),
+        ("split_row", f"{_SOFTMAX}:launch_split_row"),
+        ("long_row", f"{_SOFTMAX}:launch_long_row"),
+        ("column", "tileops.reduction.softmax_column:launch_column"),
+    ),
+    shape="[*S]",
+)  # fmt: skip
+
+
+def _scan(name: str, what: str) -> Axiswise:
+    return Axiswise(
+        f"{name.capitalize()}FwdOp", name, f"torch.{name}",
+        f"The {what} of every element and those before it along one axis.", _GIVEN,
+        f"{_DTYPE} {_INTEGERS} {_FLOATS}",
+        "CallError when dim is outside input's rank.",
+        kernels=(("direct", f"{_SCAN}:launch_direct"), ("split", f"{_SCAN}:launch_split")),
+        shape="[*S]",
+    )  # fmt: skip
+
+
+SCANS = (_scan("cumsum", "sum"), _scan("cumprod", "product"))
+
+TABLE = (*REDUCTIONS, LOG_SOFTMAX, *SCANS)

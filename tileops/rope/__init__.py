@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tileops.rope import reference
-from tileops.runtime.op import Kernel, Op
+from tileops.runtime.op import Kernel, Op, Policy
 
 __all__ = ["RoPEFwdOp"]
 
@@ -26,4 +26,5 @@ class RoPEFwdOp(Op):
     """
 
     reference = staticmethod(reference.rope)
+    policy = Policy(cuda="kernel", cpu="reference")
     kernel_types = {"pairs": Kernel("tileops.rope.rotate:launch_rope")}

@@ -1,9 +1,9 @@
-"""Boundary policy "kernel": a call's Triton launches in the graph that AOT builds.
+"""A call's Triton launches or its reference in the graph that AOT builds.
 
 In: a checked call on functional tensors. Out: its results, its kernels recorded through
 torch.library.wrap_triton, so that Inductor makes the launches; or NotImplemented, where the call
 keeps its node: no kernel serves it, no driver is there, a kernel takes functions as arguments, or a
-launcher decides by a size that is not known.
+launcher or the reference decides by a size that is not known.
 """
 
 from __future__ import annotations
@@ -51,18 +51,25 @@ def inliner(dispatcher: Dispatcher) -> Callable[..., Any]:
         if not candidates:
             return NotImplemented
         call = _GraphCall(device, capability)
-        try:
-            with _without_guards((*tensors, *keywords.values())):
-                outputs = allocate(device, specs)
-                for candidate in candidates:
-                    if candidate.launch(call, *outputs, *tensors, **keywords) is None:
-                        return dispatcher.reference.returned(outputs)
-        except _refusals():
-            # What was recorded so far has no users, and goes.
-            pass
+        with _without_guards((*tensors, *keywords.values())):
+            outputs = allocate(device, specs)
+            for candidate in candidates:
+                if candidate.launch(call, *outputs, *tensors, **keywords) is None:
+                    return dispatcher.reference.returned(outputs)
         return NotImplemented
 
     return record
+
+
+def attempt(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `function` puts into the graph in place of a call, or NotImplemented.
+
+    What it recorded before it met a size that it cannot do without has no users, and goes.
+    """
+    try:
+        return function(*args, **kwargs)
+    except _refusals():
+        return NotImplemented
 
 
 def _capability(device: torch.device) -> tuple[int, int] | None:

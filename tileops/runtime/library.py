@@ -204,12 +204,13 @@ def _boundary(slot: Slot) -> Callable[..., Any]:
     def rule(mode: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         kwargs = kwargs or {}
         policy = slot.boundary(*args, **kwargs)
-        if policy == "reference":
+        if policy != "opaque":
+            # Imported here, where a compiler is at work already.
+            from tileops.runtime.inlining import attempt
+
+            inline = slot.plain if policy == "reference" else slot.kernels
             with mode:
-                return slot.plain(*args, **kwargs)
-        if policy == "kernel":
-            with mode:
-                result = slot.kernels(*args, **kwargs)
+                result = attempt(inline, args, kwargs)
             if result is not NotImplemented:
                 return result
         return mode.__torch_dispatch__(func, types, args, kwargs)

@@ -65,7 +65,7 @@ class Registry:
         self.namespace = namespace
         self.skipped: tuple[Skipped, ...] = tuple(Skipped(*item) for item in skipped)
         self._classes = classes
-        self._fingerprint = fingerprint
+        self.fingerprint = fingerprint
         self._lock = threading.RLock()
         self._found: dict[str, type | None] = {}
         self._bound = {
@@ -96,7 +96,7 @@ class Registry:
             _registries.append(self)
             schemas = (o.schema for b in self._bound.values() for o in b.header.overloads)
             classes = () if self._classes is None else self._classes.values()
-            cache_tag.tag_caches(self.namespace, schemas, self._fingerprint, classes)
+            cache_tag.tag_caches(self.namespace, schemas, self.fingerprint, classes)
 
     def _register(self, bound: Bound) -> None:
         slots = {

@@ -8,7 +8,7 @@ compiler is the first to see the operator; those that run compiled code on memor
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +18,7 @@ import torch
 from tileops.testing import compiled
 from tileops.testing.call import Call
 from tileops.testing.cases import Case, Row
-from tileops.testing.faults import CheckFailed, Fault
+from tileops.testing.faults import CheckFailed, Fault, NothingToCheck
 from tileops.testing.report import sized_calls
 from tileops.testing.sizes import with_size
 
@@ -45,13 +45,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a step found: the name of a diagnostic code, and one sentence."""
+    """What a step found: the name of a diagnostic code, and one sentence. `made` is false where
+    there was nothing that the check could be made of."""
 
     code: str
     message: str
+    made: bool = True
 
 
-def run_steps(found: Iterator[Step]) -> Iterator[tuple[Step, Found | None]]:
+def run_steps(found: Iterable[Step]) -> Iterator[tuple[Step, Found | None]]:
     """Runs steps; twice the step, first before it runs with nothing, then with what it found."""
     failed: set[tuple[str, str]] = set()
     for step in found:
@@ -60,7 +62,8 @@ def run_steps(found: Iterator[Step]) -> Iterator[tuple[Step, Found | None]]:
         yield step, None
         fault = found_by(step)
         if fault is not None:
-            failed.add((step.case, step.check))
+            if fault.made:
+                failed.add((step.case, step.check))
             yield step, fault
 
 
@@ -71,7 +74,8 @@ def found_by(step: Step) -> Found | None:
     except CheckFailed as error:
         if error.fault is None:
             raise
-        return Found(error.fault.value, _sentence(str(error)))
+        made = not isinstance(error, NothingToCheck)
+        return Found(error.fault.value, _sentence(str(error)), made)
     return None
 
 
@@ -96,17 +100,19 @@ def _sentence(text: str) -> str:
 
 def steps(found: Sequence[Row]) -> Iterator[Step]:
     """Every check of an entry, given all of its rows."""
-    branches = _first(found, lambda row: (row.branch, tuple(row.case.present.items())))
-    for row in branches:
+    alike = _alike(found, lambda row: (row.branch, tuple(row.case.present.items())))
+    branches = [rows[0] for rows in alike]
+    for rows in alike:
+        row = rows[0]
         if _has_boundary(row):
             yield _step("class", row, lambda row=row: _class_static(row))
-            yield _step("class-dynamic", row, lambda row=row: _class_dynamic(row), ("class",))
+            yield _step("class-dynamic", row, lambda rows=rows: _class_dynamic(rows), ("class",))
     for row in found:
         yield _step("static", row, lambda row=row: _static(row), ("class",))
-    for row in branches:
-        yield _step("dynamic", row, lambda row=row: _dynamic(row), ("class", "static"))
+    for rows in alike:
+        yield _step("dynamic", rows[0], lambda rows=rows: _dynamic(rows), ("class", "static"))
     # Layouts and sizes do not depend on dtypes.
-    chosen = _first(found, lambda row: (row.overload, tuple(row.case.present.items())))
+    chosen = [rows[0] for rows in _alike(found, _presence)]
     for row in chosen:
         yield _real_step("real", row, _same_as_fake, ("class", "static"))
     traced = ("class", "static", "dynamic", "real")
@@ -119,8 +125,15 @@ def steps(found: Sequence[Row]) -> Iterator[Step]:
     for row in branches:
         small = row.shrunk(SMALL)
         yield _step("inductor", row, lambda row=small: _inductor(_call(row)), sound)
+    # A backward traced for every presence costs more than all the rest, and takes the same path.
+    traced_back = [
+        max(rows, key=lambda row: sum(row.case.present.values()))
+        for rows in _alike(chosen, lambda row: row.overload)
+    ]
     for row in chosen:
-        yield _real_step("opcheck", row, compiled.check_opcheck, ("class", *sound, "inductor"))
+        grad = any(row is other for other in traced_back)
+        after = ("class", *sound, "inductor")
+        yield _real_step("opcheck", row, compiled.check_opcheck, after, grad)
 
 
 def call_steps(
@@ -141,11 +154,16 @@ def call_steps(
     yield step("opcheck", lambda: _every_way(call(), compiled.check_opcheck), *sound, "inductor")
 
 
-def _first(found: Sequence[Row], key: Callable[[Row], Any]) -> list[Row]:
-    first: dict[Any, Row] = {}
+def _presence(row: Row) -> Any:
+    return row.overload, tuple(row.case.present.items())
+
+
+def _alike(found: Sequence[Row], key: Callable[[Row], Any]) -> list[list[Row]]:
+    """Rows with one key together, in the order of the first of each."""
+    groups: dict[Any, list[Row]] = {}
     for row in found:
-        first.setdefault(key(row), row)
-    return list(first.values())
+        groups.setdefault(key(row), []).append(row)
+    return list(groups.values())
 
 
 def _step(check: str, row: Row, run: Callable[[], Any], after: tuple[str, ...] = ()) -> Step:
@@ -214,14 +232,21 @@ def _fake_sizes(row: Row, stack: ExitStack) -> list[Call]:
     return sized_calls(row, make)
 
 
-def _dynamic(row: Row, instance: Any = None) -> None:
-    """Four lengths in one frame; a row none of whose sizes may vary has nothing dynamic."""
-    with ExitStack() as stack:
-        calls = _fake_sizes(row, stack)
-        if instance is not None:
-            calls = [_of_class(row, call) for call in calls if not call.free]
-        if calls:
-            compiled.check_dynamic(calls, callee=instance)
+def _dynamic(rows: Sequence[Row], of_class: bool = False) -> None:
+    """Four lengths in one frame, of the first row whose rules let a size take them."""
+    for row in rows:
+        with ExitStack() as stack:
+            calls = _fake_sizes(row, stack)
+            if of_class:
+                calls = [_of_class(row, call) for call in calls if not call.free]
+            if calls:
+                instance = _instance(row, row.tensors("cuda", "fake")) if of_class else None
+                compiled.check_dynamic(calls, callee=instance)
+                return
+    raise NothingToCheck(
+        "a size should be free to take four lengths, got none that the rules of its rows let vary",
+        Fault.FIXED,
+    )
 
 
 def _unbacked(row: Row, instance: Any = None) -> None:
@@ -249,7 +274,13 @@ def _has_boundary(row: Row) -> bool:
 
 def _instance(row: Row, case: Case) -> Any:
     cls: Any = row.bound.op_class
-    return cls(**case.params)
+    try:
+        return cls(**case.params)
+    except Exception as error:
+        raise CheckFailed(
+            f"{row.op}: must take the parameters of the row, got {type(error).__name__}: {error}",
+            Fault.GRAPH,
+        ) from error
 
 
 def _class_static(row: Row) -> None:
@@ -259,8 +290,8 @@ def _class_static(row: Row) -> None:
         _compiles(_of_class(row, case.call), instance)
 
 
-def _class_dynamic(row: Row) -> None:
-    _dynamic(row, _instance(row, row.tensors("cuda", "fake")))
+def _class_dynamic(rows: Sequence[Row]) -> None:
+    _dynamic(rows, of_class=True)
 
 
 def _class_unbacked(row: Row) -> None:
@@ -276,13 +307,19 @@ def _of_class(row: Row, call: Call) -> Call:
 # --- on real CPU tensors --------------------------------------------------------------------------
 
 
-def _real_step(name: str, row: Row, check: Callable[[Call], Any], after: tuple[str, ...]) -> Step:
-    """The check in every layout, and at the sizes 0 and 1."""
+def _real_step(
+    name: str,
+    row: Row,
+    check: Callable[[Call], Any],
+    after: tuple[str, ...],
+    grad: bool = True,
+) -> Step:
+    """The check in every layout, and at the sizes 0 and 1; with `grad` also requiring gradients."""
     keep = row.bound.header.contiguous
     small = row.shrunk(SMALL)
 
     def each() -> None:
-        _every_way(_call(small), check, keep)
+        _every_way(_call(small), check, keep, grad)
         for size in (0, 1):
             for case in with_size(small.case, size):
                 _named(f"size {size}", _call(replace(small, case=case)), check)
@@ -290,8 +327,12 @@ def _real_step(name: str, row: Row, check: Callable[[Call], Any], after: tuple[s
     return _step(name, row, each, after)
 
 
-def _every_way(call: Call, check: Callable[[Call], Any], keep: Sequence[str] = ()) -> None:
+def _every_way(
+    call: Call, check: Callable[[Call], Any], keep: Sequence[str] = (), grad: bool = True
+) -> None:
     for way, variant in compiled.variants(call, keep):
+        if way == "requires grad" and not grad:
+            continue
         _named("" if way == "contiguous" else way, variant, check)
 
 

@@ -155,7 +155,13 @@ def check_inductor(call: Call) -> None:
 
 def check_opcheck(call: Call) -> None:
     """torch.library.opcheck, and the aliasing that it does not look at."""
-    results = _flat(call.cloned()())
+    try:
+        results = _flat(call.cloned()())
+    except Exception as error:
+        raise CheckFailed(
+            f"{_name(call)}: the real call must succeed, got {type(error).__name__}: {error}",
+            Fault.RESULT,
+        ) from error
     _fresh(call, results)
     if any(t is not None and _differentiable(t) and bool(t.isnan().any()) for t in results):
         # opcheck takes a NaN for another one: off to where a logarithm is a number.

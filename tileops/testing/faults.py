@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["CheckFailed", "Fault"]
+__all__ = ["CheckFailed", "Fault", "NothingToCheck"]
 
 
 class Fault(Enum):
@@ -22,6 +22,7 @@ class Fault(Enum):
     MEMORY = "shared-memory"
     VALUES = "compiled-differs"
     OPCHECK = "opcheck-fails"
+    FIXED = "no-free-size"
 
 
 class CheckFailed(AssertionError):
@@ -30,3 +31,7 @@ class CheckFailed(AssertionError):
     def __init__(self, message: str, fault: Fault | None = None) -> None:
         super().__init__(message)
         self.fault = fault
+
+
+class NothingToCheck(CheckFailed):
+    """A check cannot be made of this call; the sentence says why, and is no error."""

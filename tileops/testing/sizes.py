@@ -16,6 +16,9 @@ __all__ = ["LENGTHS", "lengths", "with_size"]
 
 LENGTHS = (8, 9, 300, 301)
 
+#: Where a rule asks a size to be a multiple, multiples of the lengths are tried.
+FACTORS = (1, 16, 128)
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -46,15 +49,16 @@ def lengths(case: Case, sizes: Sequence[int] = LENGTHS) -> tuple[list[Case], tup
     stepped over: torch gives equal sizes one symbol, and guards that they stay equal.
     """
     taken = _sizes(case)
-    for shift in range(20):
-        shifted = [size + shift for size in sizes]
-        if not taken & set(shifted):
-            break
-    for slots in _choices(case):
-        found = [_at(case, slots, size) for size in shifted]
-        if all(item is not None for item in found):
-            varying = tuple(slot.name for slot in slots if slot.param)
-            return [item for item in found if item is not None], varying
+    for factor in FACTORS:
+        for shift in range(20):
+            shifted = [(size + shift) * factor for size in sizes]
+            if not taken & set(shifted):
+                break
+        for slots in _choices(case):
+            found = [_at(case, slots, size) for size in shifted]
+            if all(item is not None for item in found):
+                varying = tuple(slot.name for slot in slots if slot.param)
+                return [item for item in found if item is not None], varying
     return [], ()
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "ceil_div",
     "flat_config",
     "float64_bits",
+    "many",
     "pow2_at_least",
     "row_config",
     "splits",
@@ -41,6 +42,14 @@ def pow2_at_least(n: int) -> int:
     return 1 << max(0, int(n) - 1).bit_length()
 
 
+def many(count: int) -> int:
+    """A count to decide by: a symbolic one, which may be anything, counts as a large one.
+
+    Only for choices that are right for every count.
+    """
+    return count if isinstance(count, int) else 2**20
+
+
 def row_config(count: int, length: int, processors: int) -> RowConfig:
     """A tile that holds whole rows: one row of many elements, or several short rows.
 
@@ -48,7 +57,7 @@ def row_config(count: int, length: int, processors: int) -> RowConfig:
     the programs still fill the chip twice. Rows so short that weights would be as much to load as
     they are take 32 elements a thread, which loads its weights once.
     """
-    block = pow2_at_least(length)
+    count, block = many(count), pow2_at_least(length)
     short = block <= 256 and count >= 16384
     rows = max(1, (4096 if short else 2048) // block)
     while rows > 1 and count < rows * 2 * processors:
@@ -73,7 +82,7 @@ def splits(count: int, length: int, block: int, processors: int) -> tuple[int, i
     A part is a whole number of blocks; there are at most 256 parts, so that one program reads all
     partial results of a row at once.
     """
-    wanted = max(1, ceil_div(2 * processors, count))
+    wanted = max(1, ceil_div(2 * processors, many(count)))
     parts = min(ceil_div(length, block), wanted, 256)
     part = ceil_div(ceil_div(length, parts), block) * block
     return ceil_div(length, part), part
@@ -96,7 +105,7 @@ def tile_config(count: int, length: int, crossed: bool) -> RowConfig:
     """
     size, widest = (4096, 64) if crossed else (2048, 2048)
     block = min(pow2_at_least(length), widest)
-    rows = min(pow2_at_least(count), max(1, size // block))
+    rows = min(pow2_at_least(many(count)), max(1, size // block))
     return RowConfig(rows, block, max(1, min(8 if crossed else 4, rows * block // 256)))
 
 

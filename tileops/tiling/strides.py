@@ -92,7 +92,12 @@ def rows_of(
 
 
 def is_wide(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> bool:
-    """Whether an offset into a tensor, or into a contiguous one of that shape, needs int64."""
+    """Whether an offset into a tensor, or into a contiguous one of that shape, needs int64.
+
+    A symbolic size may be anything, so that it does.
+    """
+    if not all(isinstance(n, int) for n in (*shape, *(step for s in strides for step in s))):
+        return True
     # Tiles reach past the last row and column before they are masked: keep a tile's worth of room.
     limit = 2**31 - 2**20
     count = 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -30,8 +31,10 @@ CHECKS: dict[str, str] = {
     "opcheck": "torch.library.opcheck passes in every layout, empty and of size 1",
 }
 
-#: Entries that a worker serves: enough to pay for its start, few enough to share out.
+#: Entries that a worker serves: enough to pay for its start, which costs as much as three of them
+#: (7 s, 2 cores, 2026-12-01), few enough to share out.
 _CHUNK = 8
+_LARGEST = 32
 
 _BY_NAME = {code.name: code for code in codes.CODES}
 
@@ -47,17 +50,26 @@ class _Fault:
     rows: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the checks find of an entry, and how many of them were not made of every case."""
+
+    entry: Entry
+    findings: tuple[Diagnostic, ...]
+    unchecked: int
+
+
 def check_compiled(
     entries: Sequence[Entry], start: Start, *, jobs: int = 1, timeout: float = 300.0
-) -> Iterator[tuple[Entry, tuple[Diagnostic, ...]]]:
+) -> Iterator[Outcome]:
     """What the checks find, entry by entry as they end. Raises `Broken` for an error of our own.
 
     `start` starts a worker; `timeout` bounds one check, in seconds.
     """
     chunks: queue.SimpleQueue[list[Entry]] = queue.SimpleQueue()
-    for chunk in _chunks(entries):
+    for chunk in _chunks(entries, jobs):
         chunks.put(chunk)
-    done: queue.SimpleQueue[tuple[Entry, tuple[Diagnostic, ...]] | Exception] = queue.SimpleQueue()
+    done: queue.SimpleQueue[Outcome | Exception] = queue.SimpleQueue()
     stop = threading.Event()
 
     def work() -> None:
@@ -84,12 +96,13 @@ def check_compiled(
             thread.join()
 
 
-def _chunks(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+def _chunks(entries: Sequence[Entry], jobs: int) -> Iterator[list[Entry]]:
+    size = min(max(len(entries) // (4 * jobs), _CHUNK), _LARGEST)
     families: dict[str, list[Entry]] = {}
     for entry in entries:
         families.setdefault("" if entry.family is None else entry.family.text, []).append(entry)
     for found in families.values():
-        yield from (found[at : at + _CHUNK] for at in range(0, len(found), _CHUNK))
+        yield from (found[at : at + size] for at in range(0, len(found), size))
 
 
 def _serve(
@@ -97,7 +110,7 @@ def _serve(
     start: Start,
     timeout: float,
     stop: threading.Event,
-    put: Callable[[tuple[Entry, tuple[Diagnostic, ...]]], None],
+    put: Callable[[Outcome], None],
 ) -> None:
     """A chunk in one worker, or in several where one of them is lost."""
     waiting = list(chunk)
@@ -105,16 +118,23 @@ def _serve(
         with Worker(start, timeout, stop) as worker:
             while waiting and worker.alive and not stop.is_set():
                 entry = waiting.pop(0)
-                put((entry, tuple(findings_of(entry, worker.check(entry.op)))))
+                put(outcome_of(entry, worker.check(entry.op)))
 
 
-def findings_of(entry: Entry, events: Iterator[Event]) -> Iterator[Diagnostic]:
+def outcome_of(entry: Entry, events: Iterator[Event]) -> Outcome:
     """What the checks of one entry found, once for each check and code."""
     faults: dict[tuple[str, str], _Fault] = {}
+    planned: Counter[str] = Counter()
+    made: Counter[str] = Counter()
     at: Event | None = None
     try:
         for event in events:
+            if event.count:
+                planned[event.check] = event.count
+                continue
             at = event
+            made[event.check] += not event.code
+            made[event.check] -= not event.made
             if event.code:
                 fault = _Fault(_BY_NAME[event.code], event.check, event.case, event.message)
                 fault = faults.setdefault((event.code, event.check), fault)
@@ -125,9 +145,11 @@ def findings_of(entry: Entry, events: Iterator[Event]) -> Iterator[Diagnostic]:
         check = "class" if at is None else at.check
         case = "" if at is None else at.case
         message = f"the check must end, but its process {error}"
+        made[check] -= at is not None
         faults[code.name, check] = _Fault(code, check, case, message, [row])
-    for fault in faults.values():
-        yield _finding(entry, fault)
+    unchecked = sum(made[check] < count for check, count in planned.items())
+    findings = tuple(_finding(entry, fault) for fault in faults.values())
+    return Outcome(entry, findings, unchecked if planned else len(CHECKS))
 
 
 def _finding(entry: Entry, fault: _Fault) -> Diagnostic:

@@ -27,11 +27,13 @@ class Phase(Enum):
 @dataclass(slots=True)
 class Options:
     """`nightly` asks every reference API to resolve; `compile` asks for the compile checks, each
-    of which ends within `timeout` seconds."""
+    of which ends within `timeout` seconds. `package` holds the classes of a manifest of one's own;
+    without it they are looked for in `tileops.<family>`."""
 
     nightly: bool = False
     compile: bool = False
     timeout: float = 300.0
+    package: str = ""
 
 
 @dataclass(slots=True)

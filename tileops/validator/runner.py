@@ -31,8 +31,8 @@ _CHUNK = 4
 
 @dataclass(slots=True)
 class Report:
-    """`unchecked` counts the code-dependent checks of implemented entries that were not made, those
-    of the compile boundary among them."""
+    """`unchecked` counts the code-dependent checks of implemented entries that were not made, or
+    not of every case that they have, those of the compile boundary among them."""
 
     manifest: Manifest
     findings: Findings
@@ -148,7 +148,8 @@ def validate(
         if checked.implemented and settings.compile and not _faulty(entry, checked, manifest):
             sound.append(entry)
     report.unchecked += len(CHECKS) * (report.implemented - len(sound))
-    _compile(report, sound, settings, start or worker_of(folder), jobs, progress)
+    start = start or worker_of(folder, settings.package)
+    _compile(report, sound, settings, start, jobs, progress)
     report.seconds = time.perf_counter() - began
     return report
 
@@ -170,9 +171,10 @@ def _compile(
     """The compile checks of entries without errors."""
     run = check_compiled(entries, start, jobs=jobs, timeout=options.timeout)
     try:
-        for done, (entry, found) in enumerate(run):
-            progress(done, len(entries), f"{entry.op}, compiled")
-            report.findings.items += found
+        for done, found in enumerate(run):
+            progress(done, len(entries), f"{found.entry.op}, compiled")
+            report.findings.items += found.findings
+            report.unchecked += found.unchecked
     except Broken as error:
         raise RuleFailed(str(error)) from error
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 #: The command of a worker, given the file descriptor that it writes its events to.
 Start = Callable[[int], list[str]]
@@ -45,23 +46,27 @@ class Broken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A check that begins, or with a `code` what it found."""
+    """A check that begins, or with a `code` what it found, where `made` is false if the check
+    could not be made; with a `count`, how many such steps an entry has."""
 
     check: str
-    row: str
-    case: str
+    row: str = ""
+    case: str = ""
     code: str = ""
     message: str = ""
+    made: bool = True
+    count: int = 0
 
 
-def worker_of(folder: Path) -> Start:
-    """Workers that serve a manifest folder."""
+def worker_of(folder: Path, package: str = "") -> Start:
+    """Workers that serve a manifest folder, whose classes `package` holds."""
     return lambda channel: [
         sys.executable,
         "-m",
         "tileops.testing.worker",
         str(folder),
         str(channel),
+        *([package] if package else ()),
     ]
 
 
@@ -131,7 +136,7 @@ class Worker:
             self.alive = False
             raise
 
-    def _next(self, seconds: float) -> dict[str, str]:
+    def _next(self, seconds: float) -> dict[str, Any]:
         """The next event, waited for."""
         limit = time.monotonic() + seconds
         while b"\n" not in self._pending:

@@ -41,6 +41,7 @@ from tileops.manifest.signature.effects import check_effects
 from tileops.manifest.signature.families import check_families, check_matches
 from tileops.manifest.signature.lets import read_lets
 from tileops.manifest.signature.model import (
+    GROUPS,
     MISSING,
     Family,
     Let,
@@ -50,7 +51,7 @@ from tileops.manifest.signature.model import (
     Signature,
     Tensor,
 )
-from tileops.manifest.signature.order import check_device, check_order
+from tileops.manifest.signature.order import check_device, check_order, check_validate_inputs
 from tileops.manifest.signature.points import Discriminants
 from tileops.manifest.signature.presence import check_presences, presences
 from tileops.manifest.signature.shape_terms import read_shape
@@ -133,6 +134,7 @@ class Checker:
         check_effects(self, signature, discriminants)
         check_order(self)
         check_device(self)
+        check_validate_inputs(self)
         return signature
 
     # --- reporting ----------------------------------------------------------------------------
@@ -303,8 +305,7 @@ class Checker:
     # --- tensors ------------------------------------------------------------------------------
 
     def tensor(self, decl: TensorDecl, role: Role, presences: Mapping[str, Expr]) -> Tensor | None:
-        group = {Role.INPUT: "inputs", Role.OUTPUT: "outputs", Role.CONSTRUCTION: "params"}[role]
-        path = f"signature.{group}.{decl.name}"
+        path = f"signature.{GROUPS[role]}.{decl.name}"
         if decl.shape is None or decl.dtype is None:
             return None
         dtype = self.dtype(decl.dtype, f"{path}.dtype")

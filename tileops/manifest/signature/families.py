@@ -41,7 +41,14 @@ from tileops.manifest.language.syntax import (
 )
 from tileops.manifest.language.types import kind_of_type, parse_forall_kind, parse_type
 from tileops.manifest.nodes import MappingNode, Node, ScalarNode, SequenceNode
-from tileops.manifest.signature.model import Case, Family, Pattern, Signature, substitute_shape
+from tileops.manifest.signature.model import (
+    GROUPS,
+    Case,
+    Family,
+    Pattern,
+    Signature,
+    substitute_shape,
+)
 from tileops.manifest.signature.patterns import matches, pattern_conditions
 from tileops.manifest.signature.points import Discriminants, variable_values
 
@@ -124,7 +131,7 @@ def check_matches(checker: Checker, signature: Signature, discriminants: Discrim
             checker.report(
                 codes.BAD_FAMILY,
                 tensor.decl.shape.span,
-                f"{tensor.name}.shape",
+                f"signature.{GROUPS[tensor.role]}.{tensor.name}.shape",
                 f"{tensor.shape} must match on discriminants only, got {expr}",
             )
 

@@ -27,6 +27,10 @@ class Role(Enum):
     OUTPUT = "output"
 
 
+#: The section of a signature that declares the tensors of a role.
+GROUPS = {Role.INPUT: "inputs", Role.OUTPUT: "outputs", Role.CONSTRUCTION: "params"}
+
+
 class Missing(Enum):
     """The default of a parameter that has none."""
 

@@ -59,6 +59,18 @@ def order(checker: Checker, name: Text, group: str, after: str) -> None:
     )
 
 
+def check_validate_inputs(checker: Checker) -> None:
+    """The parameter that has contents checked at run time is a bool, and false by default."""
+    param = next((item for item in checker.params if item.name == "validate_inputs"), None)
+    if param is not None and (param.type != WordType("bool") or param.default is not False):
+        checker.report(
+            codes.BAD_DEFAULT,
+            param.text.span,
+            "signature.params.validate_inputs",
+            "validate_inputs must be a bool with the default false",
+        )
+
+
 def check_device(checker: Checker) -> None:
     device = next((param for param in checker.params if param.name == "device"), None)
     if device is None:

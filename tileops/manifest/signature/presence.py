@@ -13,7 +13,7 @@ from tileops.manifest.entry import Text
 from tileops.manifest.language.kinds import BoolKind
 from tileops.manifest.language.syntax import Expr, Present
 from tileops.manifest.language.syntax import names_in as free_names
-from tileops.manifest.signature.model import Role
+from tileops.manifest.signature.model import GROUPS, Role
 from tileops.manifest.signature.points import Discriminants
 
 if TYPE_CHECKING:
@@ -29,16 +29,18 @@ def presences(checker: Checker) -> dict[str, Expr]:
         if declared is True:
             result[name] = Present(name)
         elif isinstance(declared, Text):
-            path = f"signature.{'outputs' if role is Role.OUTPUT else 'inputs'}.{name}"
-            field_name = "nullable" if role is Role.OUTPUT else "optional"
-            found = checker.expression(
-                declared, f"{path}.{field_name}", checker.scope(), BoolKind()
-            )
+            found = checker.expression(declared, _path(name, role), checker.scope(), BoolKind())
             # A broken condition was reported; the tensor still counts as optional.
             result[name] = Present(name) if found is None else found[0]
     if any(decl.buffer is not None for decl in checker.entry.outputs):
         result["out"] = Present("out")
     return acyclic(checker, result)
+
+
+def _path(name: str, role: Role) -> str:
+    """The field that says when a tensor is there."""
+    key = "nullable" if role is Role.OUTPUT else "optional"
+    return f"signature.{GROUPS[role]}.{name}.{key}"
 
 
 def acyclic(checker: Checker, presences: dict[str, Expr]) -> dict[str, Expr]:
@@ -65,7 +67,7 @@ def acyclic(checker: Checker, presences: dict[str, Expr]) -> dict[str, Expr]:
             checker.report(
                 codes.CYCLE,
                 text.span,
-                name,
+                _path(name, role),
                 f"the presence of {name} must not depend on itself, got a circle through {others}",
             )
     return {name: Present(name) if name in circular else item for name, item in presences.items()}
@@ -83,7 +85,7 @@ def check_presences(
             checker.report(
                 codes.BAD_PRESENCE,
                 text.span,
-                decl.name.text,
+                _path(decl.name.text, role),
                 f"the presence of {decl.name} must be built from Bool and enum parameters, ADT"
                 f" tags and finite fields, and present(...), got {condition}",
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+from collections.abc import Mapping
 from typing import Any
 
 from tileops.codegen.generate import generate_header
@@ -30,25 +31,33 @@ def importable(subject: Subject) -> None:
 
 def exported(subject: Subject) -> None:
     """`__all__` of the family lists the entry; names without an entry are reported once."""
+    package = subject.options.package
     try:
-        names = list(getattr(family_module(subject.family), "__all__", ()))
+        module = family_module(subject.family, package)
     except NoCode:
         return
+    listed = getattr(module, "__all__", None)
+    if listed is None and package:
+        return  # A package of one's own may list nothing.
+    names = sorted(map(str, listed or ()))
     if subject.entry.op not in names:
         subject.report(
             codes.NOT_EXPORTED,
-            f"__all__ of tileops.{subject.family} must list {subject.entry.op}, got {names}",
+            f"__all__ of {module.__name__} must list {subject.entry.op}, got {names}",
         )
+    # A package without a module for each family holds them all.
+    entries = subject.manifest.by_family.get(subject.family, [])
+    entries = subject.manifest.entries if module.__name__ == package else entries
     implemented = [
         entry.op
-        for entry in subject.manifest.by_family.get(subject.family, [])
+        for entry in entries
         if entry.status is not None and entry.status.text == "implemented"
     ]
     extra = sorted(name for name in names if name.endswith("Op") and name not in implemented)
     if extra and implemented and subject.entry.op == implemented[0]:
         subject.report(
             codes.NOT_EXPORTED,
-            f"__all__ of tileops.{subject.family} must list implemented entries only, got"
+            f"__all__ of {module.__name__} must list implemented entries only, got"
             f" {', '.join(extra)}",
         )
 
@@ -61,10 +70,12 @@ def boundary(subject: Subject) -> None:
     wanted: tuple[str, ...] = ()
     if subject.signature.inputs and subject.entry.composition is None:
         try:
-            wanted = (f"tileops::{generate_header(subject.signature).operator}",)
+            namespace = "tileops" if found.registry is None else found.registry.namespace
+            wanted = (f"{namespace}::{generate_header(subject.signature).operator}",)
         except Unschematic:
             return
-    got = tuple(found.compile_op_names)
+    names = found.compile_op_names
+    got = tuple(names) if isinstance(names, list | tuple) else names
     if got != wanted:
         subject.report(codes.WRONG_BOUNDARY, f"compile_op_names must be {wanted}, got {got}")
 
@@ -74,19 +85,26 @@ def kernels(subject: Subject) -> None:
     found: Any = class_or_none(subject)
     if found is None:
         return
+    for attribute in ("kernel_types", "delegate_types"):
+        if not isinstance(getattr(found, attribute, {}), Mapping):
+            subject.report(codes.BAD_STAGE, f"{attribute} must be a mapping")
+            return
     for name, kernel in found.kernel_types.items():
-        fault = _launcher_fault(kernel.path)
+        path = getattr(kernel, "path", None)
+        fault = _launcher_fault(path) if isinstance(path, str) else f"got {kernel!r}"
         if fault:
             subject.report(codes.BAD_STAGE, f"kernel {name} must name a launcher, {fault}")
     composition = subject.entry.composition
     if composition is None:
         return
-    declared = {
-        "delegate_types": [stage.name.text for stage in composition.stages if stage.op is not None],
-        "kernel_types": [stage.kernel.text for stage in composition.stages if stage.kernel],
+    stages = composition.stages
+    delegates = getattr(found, "delegate_types", {})
+    held = [(name, getattr(cls, "__name__", repr(cls))) for name, cls in delegates.items()]
+    pairs: dict[str, tuple[list[Any], list[Any]]] = {
+        "delegate_types": ([(s.name.text, s.op.text) for s in stages if s.op is not None], held),
+        "kernel_types": ([s.kernel.text for s in stages if s.kernel], [*found.kernel_types]),
     }
-    for attribute, wanted in declared.items():
-        got = list(getattr(found, attribute, {}))
+    for attribute, (wanted, got) in pairs.items():
         if got != wanted:
             subject.report(
                 codes.BAD_STAGE,
@@ -106,8 +124,11 @@ def _launcher_fault(path: str) -> str:
         spec = None
     if spec is None or spec.origin is None:
         return f"{module} does not exist"
-    with open(spec.origin, encoding="utf-8") as file:
-        tree = ast.parse(file.read())
+    try:
+        with open(spec.origin, encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+    except (OSError, ValueError, SyntaxError) as error:
+        return f"{module} cannot be read: {error}"
     names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     return "" if function in names else f"{module} has no function {function or 'named'}"
 

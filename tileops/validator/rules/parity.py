@@ -31,7 +31,9 @@ def construction(subject: Subject) -> None:
     found: Any = class_or_none(subject)
     if found is None or subject.signature is None:
         return
-    have = list(inspect.signature(found.__init__).parameters.values())[1:]
+    have = _parameters(subject, found, "__init__")
+    if have is None:
+        return
     policy = {"target", *getattr(found, "injected_parameters", ())}
     for item in [item for item in have if item.name in policy]:
         if item.kind is not inspect.Parameter.KEYWORD_ONLY:
@@ -45,7 +47,9 @@ def call(subject: Subject) -> None:
     found: Any = class_or_none(subject)
     if found is None or subject.signature is None:
         return
-    have = list(inspect.signature(found.forward).parameters.values())[1:]
+    have = _parameters(subject, found, "forward")
+    if have is None:
+        return
     wanted = forward_parameters(subject.signature)
     extra = [item for item in have if item.name not in {w.name for w in wanted}]
     for item in extra:
@@ -55,6 +59,20 @@ def call(subject: Subject) -> None:
                 f"forward must take its own execution parameter {item.name} keyword-only",
             )
     _compare(subject, "forward", [item for item in have if item not in extra], wanted)
+
+
+def _parameters(subject: Subject, found: Any, method: str) -> list[inspect.Parameter] | None:
+    """What a method of the class takes after self; None where it does not say."""
+    from tileops.runtime.errors import CallError
+
+    try:
+        return list(inspect.signature(getattr(found, method)).parameters.values())[1:]
+    except (TypeError, ValueError, CallError) as error:
+        reason = " ".join(str(error).split())
+        subject.report(
+            codes.WRONG_PARAMETERS, f"{method} must have a signature to compare, got {reason}"
+        )
+        return None
 
 
 def init_parameters(signature: Signature) -> list[Wanted]:
@@ -102,12 +120,26 @@ def _compare(
             subject.report(
                 codes.WRONG_PARAMETERS,
                 f"{where} must take {want.name} {kind}, got {item.kind.description}",
+                **_declared(subject, want.name),
             )
         default = MISSING if item.default is inspect.Parameter.empty else item.default
+        shown = "nothing" if default is MISSING else repr(default)
         if not _same(default, want.default):
             subject.report(
-                codes.WRONG_PARAMETERS, f"{where} must take {want}, got the default {default!r}"
+                codes.WRONG_PARAMETERS,
+                f"{where} must take {want}, got the default {shown}",
+                **_declared(subject, want.name),
             )
+
+
+def _declared(subject: Subject, name: str) -> dict[str, Any]:
+    """Where the manifest declares a parameter or an input: the place that the author edits."""
+    names = [("params", decl.name) for decl in subject.entry.params]
+    names += [("inputs", decl.name) for decl in subject.entry.inputs]
+    for group, declared in names:
+        if declared.text == name:
+            return {"span": declared.span, "field": f"signature.{group}.{name}"}
+    return {}
 
 
 def _stands(have: Any, want: ADTValue) -> bool:
