@@ -16,6 +16,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+import tileops
 from compile_tests.registry import (
     EVERY_ROW,
     FIRST_ROWS,
@@ -40,6 +41,12 @@ WITH_TENSORS = [row for row in EVERY_ROW if row.bound.header.takes_tensors]
 OF_TENSORS = parameters(WITH_TENSORS, WITH_TENSORS)
 FIRST = parameters(FIRST_ROWS, FIRST_ROWS)
 SHRUNK = parameters(EVERY_ROW, FIRST_ROWS)
+#: One row and overload of each operator whose class has a policy for the CPU.
+FUSED = {
+    (row.op, row.overload): row
+    for row in reversed(WITH_TENSORS)
+    if class_of(row).policy.cpu != "opaque"
+}.values()
 
 
 def test_every_implemented_entry_has_rows():
@@ -47,8 +54,9 @@ def test_every_implemented_entry_has_rows():
 
 
 def same_results(call: Call, result: object) -> None:
-    expected = call()
-    torch.testing.assert_close(result, expected, equal_nan=True, check_stride=True)
+    """Values and what addresses them: the stride of an axis of size one addresses nothing."""
+    torch.testing.assert_close(result, call(), equal_nan=True)
+    assert all(tensor.is_contiguous() for tensor in tensors_of(result))
 
 
 def on_fake_cuda(row: Row, stack: ExitStack) -> Call:
@@ -166,6 +174,13 @@ def test_unbacked_on_fake_cuda(row):
 def test_inductor_on_cpu(row):
     """Shape, dtype, strides, device, values and effects of eager, fake and compiled agree."""
     check_inductor(row.tensors("cpu", max_elements=SMALL).call)
+
+
+@pytest.mark.parametrize("row", FUSED, ids=str)
+def test_the_node_that_stays_under_inductor(row):
+    """Operators that are fused by their class's policy work as nodes too."""
+    with tileops.boundary_policy("opaque"):
+        check_inductor(row.tensors("cpu", max_elements=SMALL).call)
 
 
 @pytest.mark.parametrize("row", SHRUNK)

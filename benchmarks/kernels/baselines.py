@@ -44,9 +44,10 @@ def baselines(op: str, arguments: Arguments, ref_api: str | None = None) -> Iter
 def _torch_function(ref_api: str | None, a: Arguments) -> Iterator[Baseline]:
     """The function of torch that the manifest names, where its arguments are called alike."""
     module, _, name = (ref_api or "").rpartition(".")
-    if module not in ("torch", "torch.nn.functional") or a.get("inplace"):
+    if module not in ("torch", "torch.Tensor", "torch.nn.functional") or a.get("inplace"):
         return
-    function = getattr(importlib.import_module(module), name, None)
+    owner = torch.Tensor if module == "torch.Tensor" else importlib.import_module(module)
+    function = getattr(owner, name, None)
     if function is None or isinstance(function, type):
         return
     left_out = ("target", "inplace", "device", "out")

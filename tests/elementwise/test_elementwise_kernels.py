@@ -10,6 +10,7 @@ import torch
 from tests.devices import DEVICES, gpu
 from tileops.elementwise import (
     AddFwdOp,
+    AlibiFwdOp,
     GELUAndMulFwdOp,
     GELUFwdOp,
     SiLUAndMulFwdOp,
@@ -235,6 +236,16 @@ def test_sinusoidal(device, dtype, seq_len, d_model) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize(("seq_len", "num_heads"), [(7, 8), (70, 12), (1, 1), (300, 3)])
+def test_alibi(device, dtype, seq_len, num_heads) -> None:
+    y = poisoned((num_heads, seq_len, seq_len), dtype, device)
+    params = {"seq_len": seq_len, "num_heads": num_heads, "device": device}
+    serve(AlibiFwdOp, [y], [], {**params, "out_dtype": dtype})
+    assert_close(y, AlibiFwdOp.reference(**params, out_dtype=torch.float64), dtype)
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_offsets_past_two_to_the_31(device) -> None:
     store = torch.empty(2**31 + 64, dtype=torch.bfloat16, device=device)
     x = store.as_strided((2, 64), (2**31, 1))
@@ -274,6 +285,15 @@ def test_sinusoidal_full_size() -> None:
         serve(SinusoidalFwdOp, [y], [], {**params, "out_dtype": torch.float32})
         exact = SinusoidalFwdOp.reference(**params, out_dtype=torch.float64)
         assert_close(y, exact, torch.float32)
+
+
+@gpu
+def test_alibi_full_size() -> None:
+    for heads, dtype in ((112, torch.bfloat16), (32, torch.float32)):
+        y = poisoned((heads, 2048, 2048), dtype, "cuda")
+        params = {"seq_len": 2048, "num_heads": heads, "device": "cuda"}
+        serve(AlibiFwdOp, [y], [], {**params, "out_dtype": dtype})
+        assert_close(y, AlibiFwdOp.reference(**params, out_dtype=torch.float64), dtype)
 
 
 @gpu

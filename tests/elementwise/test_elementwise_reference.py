@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tileops.elementwise import AddFwdOp, GELUFwdOp, SiLUAndMulFwdOp, SinusoidalFwdOp
+from tileops.elementwise import AddFwdOp, AlibiFwdOp, GELUFwdOp, SiLUAndMulFwdOp, SinusoidalFwdOp
 from tileops.testing.tolerance import assert_close
 from tileops.testing.values import stride_variants
 
@@ -67,6 +67,27 @@ def test_sinusoidal_is_its_formula(dtype, seq_len, d_model) -> None:
             angle = p / 10000 ** ((c - c % 2) / d_model)
             want = math.cos(angle) if c % 2 else math.sin(angle)
             assert abs(y[p, c].item() - want) <= 2 * torch.finfo(dtype).eps + angle * 2**-52
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("seq_len", "num_heads"), [(6, 8), (5, 12), (3, 1), (0, 4), (3, 0)])
+def test_alibi_is_the_papers(dtype, seq_len, num_heads) -> None:
+    params = {"seq_len": seq_len, "num_heads": num_heads, "out_dtype": dtype, "device": "cpu"}
+    y = AlibiFwdOp.reference(**params)
+    assert y.shape == (num_heads, seq_len, seq_len) and y.dtype == dtype and y.is_contiguous()
+    for head, slope in enumerate(slopes(num_heads)):
+        distance = torch.arange(seq_len)[:, None] - torch.arange(seq_len)
+        want = (-slope * distance.abs().double()).to(dtype)
+        torch.testing.assert_close(y[head], want, rtol=torch.finfo(dtype).eps, atol=0)
+
+
+def slopes(heads: int) -> list[float]:
+    """As the paper's own code makes them."""
+    if heads == 0:
+        return []
+    whole = 2 ** math.floor(math.log2(heads))
+    found = [2 ** (-8 * (i + 1) / whole) for i in range(whole)]
+    return found if whole == heads else found + slopes(2 * whole)[0::2][: heads - whole]
 
 
 def test_references_are_differentiable() -> None:

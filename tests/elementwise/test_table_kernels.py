@@ -11,6 +11,7 @@ import tileops.elementwise as family
 from tests.devices import DEVICES, gpu
 from tileops.elementwise.functions import FUNCTIONS
 from tileops.elementwise.table import ACTIVATIONS, TABLE, UNARY
+from tileops.runtime.errors import CallError
 from tileops.runtime.launch import Call
 from tileops.testing.tolerance import assert_close
 from tileops.testing.values import launcher_of, poisoned, serve, stride_variants
@@ -42,12 +43,18 @@ def values(dtype, count: int = 200) -> torch.Tensor:
     if dtype.is_floating_point:
         special = SPECIAL if dtype == torch.bfloat16 else SPECIAL + DENORMAL
         x = torch.tensor(special, dtype=torch.float64)
-        return torch.cat([x, torch.randn(count, dtype=torch.float64) * 3]).to(dtype)
+        return torch.cat([x, torch.randn(count).double() * 3]).to(dtype)
     x = torch.randint(-100, 100, (count,)).to(dtype)
     if dtype == torch.bool:
         return x
     limits = torch.iinfo(dtype)
     return torch.cat([torch.tensor([limits.min, limits.max, 0, 1], dtype=dtype), x])
+
+
+def admitted(row, dtype) -> dict[str, object]:
+    """Parameters that torch takes for a dtype: an unsigned one has no negative bounds."""
+    bounded = row.op == "HardtanhFwdOp" and dtype == torch.uint8
+    return {"min_val": 2.0, "max_val": 50.0} if bounded else {}
 
 
 def check(row, inputs, params=None) -> str:
@@ -57,18 +64,18 @@ def check(row, inputs, params=None) -> str:
     """
     op = getattr(family, row.op)
     params = defaults_of(op) | dict(params or {})
-    torchs = op.reference(*(x.cpu() for x in inputs), **params)
+    torchs = op.reference(*inputs, **params)
     wanted = torchs
     if torchs.is_floating_point() and inputs[-1].is_floating_point():
-        wide = (x.cpu().double() if x.is_floating_point() else x.cpu() for x in inputs)
+        wide = (x.double() if x.is_floating_point() else x for x in inputs)
         wanted = op.reference(*wide, **params)
         wanted = torch.where(torchs.isfinite(), wanted, torchs.double())
     got = poisoned(wanted.shape, torchs.dtype, inputs[0].device)
     served = serve(op, [got], list(inputs), params)
-    assert_close(got.cpu(), wanted, torchs.dtype)
+    assert_close(got, wanted, torchs.dtype)
     if torchs.is_floating_point():
         zeros = torchs == 0
-        assert torch.equal(got.cpu()[zeros].signbit(), torchs[zeros].signbit())
+        assert torch.equal(got[zeros].signbit(), torchs[zeros].signbit())
     return served
 
 
@@ -76,10 +83,16 @@ def check(row, inputs, params=None) -> str:
 @unary
 def test_every_dtype(device, row) -> None:
     for dtype in dtypes_of(row):
-        params = {}
-        if row.op == "HardtanhFwdOp" and dtype == torch.uint8:
-            params = {"min_val": 2.0, "max_val": 50.0}  # torch's own refusal: negative bounds
-        assert check(row, [values(dtype).to(device)], params) == "flat"
+        x = values(dtype).to(device)
+        assert check(row, [x], admitted(row, dtype)) == "flat"
+
+
+def test_torch_has_no_negative_bounds_of_unsigned_integers() -> None:
+    x = torch.arange(9, dtype=torch.uint8)
+    with pytest.raises(RuntimeError, match="negative limits"):
+        torch.nn.functional.hardtanh(x)
+    with pytest.raises(CallError, match=r"representable\(min_val, T\).*T=uint8, .*min_val=-1.0"):
+        family.HardtanhFwdOp()(x)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -184,8 +197,9 @@ def test_eight_bit_floats(device, name, dtype) -> None:
 def test_full_size(row) -> None:
     for dtype in dtypes_of(row):
         x = values(dtype, 2**22).to("cuda")
-        assert check(row, [x]) == "flat"
-        check(row, [x[: 2**22].view(2**11, 2**11).t()])
+        params = admitted(row, dtype)
+        assert check(row, [x], params) == "flat"
+        check(row, [x[: 2**22].view(2**11, 2**11).t()], params)
 
 
 @gpu

@@ -10,6 +10,7 @@ from tileops.runtime.op import Op
 __all__ = [
     "AbsFwdOp",
     "AddFwdOp",
+    "AlibiFwdOp",
     "BitwiseAndFwdOp",
     "BitwiseNotFwdOp",
     "BitwiseOrFwdOp",
@@ -19,6 +20,7 @@ __all__ = [
     "ClampTensorFwdOp",
     "CosFwdOp",
     "DivFwdOp",
+    "DropoutFwdOp",
     "ELUFwdOp",
     "EqFwdOp",
     "ErfFwdOp",
@@ -88,6 +90,23 @@ class AddFwdOp(Op):
     def forward(self, input: Tensor, other: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor, other: Tensor) -> Tensor: ...
 
+class AlibiFwdOp(Op):
+    seq_len: int
+    num_heads: int
+    out_dtype: torch.dtype
+    device: torch.device | str | None
+    def __init__(
+        self,
+        *,
+        seq_len: int,
+        num_heads: int,
+        out_dtype: torch.dtype = torch.float32,
+        device: torch.device | str | None = None,
+        target: str | None = None,
+    ) -> None: ...
+    def forward(self) -> Tensor: ...
+    def __call__(self) -> Tensor: ...
+
 class BitwiseAndFwdOp(Op):
     def __init__(self, *, target: str | None = None) -> None: ...
     def forward(self, input: Tensor, other: Tensor) -> Tensor: ...
@@ -156,6 +175,23 @@ class DivFwdOp(Op):
     ) -> None: ...
     def forward(self, input: Tensor, other: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor, other: Tensor) -> Tensor: ...
+
+class DropoutFwdOp(Op):
+    p: float
+    training: bool
+    inplace: bool
+    seed: int | None
+    def __init__(
+        self,
+        p: float = 0.5,
+        training: bool = True,
+        *,
+        inplace: bool = False,
+        seed: int | None = None,
+        target: str | None = None,
+    ) -> None: ...
+    def forward(self, input: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor) -> Tensor: ...
 
 class ELUFwdOp(Op):
     alpha: float

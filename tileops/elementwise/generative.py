@@ -10,11 +10,11 @@ import triton.language as tl
 
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
-from tileops.tiling.config import ceil_div, float64_bits, pow2_at_least
+from tileops.tiling.config import ceil_div, float64_bits, pow2_at_least, tile_config
 from tileops.tiling.device import sin_cos_of_turns, turns_per_position, widen
 from tileops.tiling.strides import is_wide
 
-__all__ = ["launch_sinusoidal"]
+__all__ = ["launch_alibi", "launch_sinusoidal"]
 
 TILE = 1024
 
@@ -73,5 +73,57 @@ def launch_sinusoidal(
         BLOCK_N=block_n,
         STEPS=steps,
         num_warps=4,
+    )
+    return None
+
+
+@triton.jit
+def alibi_kernel(
+    out_ptr,
+    column_blocks,
+    rows,
+    length,
+    whole,
+    WIDE: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """A tile of the biases a program; a row is a head and a position. `whole` heads are a power of
+    two."""
+    program = tl.program_id(0)
+    row = widen(program // column_blocks, WIDE) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)[:, None]
+    cols = widen(program % column_blocks, WIDE) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    head = row // length
+    extra = head - whole
+    eighths = tl.where(extra < 0, 2 * (head + 1), 2 * extra + 1).to(tl.float64)
+    slope = tl.exp2(eighths * -4.0 / whole).to(tl.float32)
+    distance = tl.abs(row % length - cols).to(tl.float32)
+    y = -slope * distance
+    mask = (row < rows) & (cols < length)
+    tl.store(out_ptr + row * length + cols, y.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+def launch_alibi(
+    call: Call,
+    output: torch.Tensor,
+    *,
+    seq_len: int,
+    num_heads: int,
+    out_dtype: torch.dtype = torch.float32,
+    device: torch.device | str | None = None,
+) -> str | None:
+    """The biases."""
+    heads, length, _ = output.shape
+    rows = heads * length
+    config = tile_config(rows, length, crossed=False)
+    column_blocks = ceil_div(length, config.block)
+    call.launch(
+        alibi_kernel,
+        (ceil_div(rows, config.rows) * column_blocks,),
+        *(output, column_blocks, rows, length, 1 << (int(heads).bit_length() - 1)),
+        WIDE=is_wide(output.shape, []),
+        BLOCK_ROWS=config.rows,
+        BLOCK_N=config.block,
+        num_warps=config.warps,
     )
     return None

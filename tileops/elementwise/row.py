@@ -13,9 +13,12 @@ from typing import Any
 
 import torch
 
-from tileops.runtime.op import Kernel, Op
+from tileops.runtime.op import Kernel, Op, Policy
 
-__all__ = ["Pointwise", "classes"]
+__all__ = ["FUSED", "Pointwise", "classes"]
+
+#: Inductor fuses the definition of an elementwise operator with its neighbours.
+FUSED = Policy(cuda="reference", cpu="reference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,5 +91,6 @@ def classes(module: str, table: Iterable[Pointwise]) -> Iterator[tuple[str, type
             "reference": staticmethod(row.reference()),
             "kernel_types": row.kernels(),
             "divisors": row.divisors,
+            "policy": FUSED,
         }
         yield row.op, type(row.op, (Op,), body)

@@ -85,7 +85,7 @@ def build(bound: Bound, overload: OverloadHeader) -> library.Functions:
         "fake": _fake(layout, branches),
         "plain": _plain(layout, branches),
         "transform": _transform(layout, bound.header.differentiable),
-        "autograd": _autograd(layout),
+        "autograd": _autograd(layout, getattr(bound.op_class, "draws_without", None)),
         "boundary": _boundary(layout),
         "kernels": _kernels(layout, branches),
     }
@@ -380,7 +380,7 @@ def _kernels(layout: Layout, branches: bool) -> str:
     return _function("kernels", layout, body)
 
 
-def _autograd(layout: Layout) -> str:
+def _autograd(layout: Layout, seed: str | None) -> str:
     optional = {a.name for a in layout.arguments if a.type == "Tensor?"}
     wanted = [
         f"({name} is not None and {name}.requires_grad)"
@@ -392,6 +392,10 @@ def _autograd(layout: Layout) -> str:
         f" and ({name} is None or _direct({name}))" if name in optional else f" and _direct({name})"
         for name in layout.tensors
     )
+    # What was drawn is in the graph that autograd keeps of the reference.
+    drawn = []
+    if seed is not None and not layout.overload.written:
+        drawn = [f"if {seed} is None:", f"{_INDENT}return _transform_function({_call(layout)})"]
     body = [
         # Above autograd, so that the gradient finds its way back.
         *_follow(layout),
@@ -399,6 +403,7 @@ def _autograd(layout: Layout) -> str:
         "if _forward_ad._current_level >= 0:",
         f"{_INDENT}return _transform_function({_call(layout)})",
         f"if _grad_enabled() and ({' or '.join(wanted) or 'False'}):",
+        *(_INDENT + line for line in drawn),
         f"{_INDENT}return _apply({', '.join(a.name for a in layout.arguments)})",
         # Plain tensors and no mode: no other key is between here and the implementation.
         f"if _modes() == 0{direct}:",

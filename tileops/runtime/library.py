@@ -138,12 +138,15 @@ def _name(header: Header, overload: OverloadHeader) -> str:
     return header.operator + ("" if overload.name == "default" else f".{overload.name}")
 
 
-def _tags(header: Header) -> tuple[torch.Tag, ...]:
-    """An input that must be contiguous must also arrive so from Inductor."""
-    if not header.contiguous:
-        return ()
-    tag = getattr(torch.Tag, "needs_contiguous_strides", torch.Tag.needs_exact_strides)
-    return (tag,)
+def _tags(header: Header, schema: str) -> tuple[torch.Tag, ...]:
+    """An input that must be contiguous must also arrive so from Inductor; of two draws neither is
+    the other."""
+    tags = []
+    if header.contiguous:
+        tags.append(getattr(torch.Tag, "needs_contiguous_strides", torch.Tag.needs_exact_strides))
+    if "SymInt? seed=None" in schema:
+        tags.append(torch.Tag.nondeterministic_seeded)
+    return tuple(tags)
 
 
 def _define(
@@ -153,7 +156,7 @@ def _define(
     schema: str,
     slot: Slot,
 ) -> None:
-    library.define(schema, tags=_tags(header))
+    library.define(schema, tags=_tags(header, schema))
     name = _name(header, overload)
     if is_composite(header):
         library.impl(name, _run(slot), "CompositeImplicitAutograd")

@@ -63,6 +63,9 @@ class Op:
     #: the reference, which also serves double backward and torch.func.
     backward: ClassVar[Callable[..., Mapping[str, Any] | None] | None] = None
     policy: ClassVar[Policy] = Policy()
+    #: The parameter without which results are a draw of torch's generator. Such a call is
+    #: differentiated as its reference is, since evaluating that again would draw again.
+    draws_without: ClassVar[str | None] = None
     #: Inputs whose integers must not be zero. No call checks contents; rows have none there.
     divisors: ClassVar[tuple[str, ...]] = ()
     #: Keyword-only arguments of `__init__` that hold objects, which no schema carries.
