@@ -51,7 +51,7 @@ def test_the_forms_of_a_row_agree(op: str) -> None:
         assert [t.data_ptr() for t in copy.tensors] != [t.data_ptr() for t in subject.tensors] or (
             not subject.tensors
         )
-        for baseline in measure._baselines(copy):
+        for baseline in measure.baselines_of(copy):
             # Attention and what the manifest names are judged below.
             if op in baselines_of_ours and op != "GQADenseFwdOp":
                 measure._check(baseline.call(), copy)
@@ -70,7 +70,7 @@ def test_most_functions_that_the_manifest_names_are_baselines() -> None:
     with torch.no_grad():
         for op in IMPLEMENTED:
             subject = subject_of(rows(op)[0], "cpu", max_elements=64)
-            for baseline in measure._baselines(subject):
+            for baseline in measure.baselines_of(subject):
                 if baseline.name != "torch" or op in baselines_of_ours:
                     continue
                 count += 1
@@ -86,7 +86,7 @@ def test_attention_is_held_against_flex_where_it_can_express_the_row() -> None:
     with torch.no_grad():
         for row in rows("GQADenseFwdOp"):
             subject = subject_of(row, "cpu", max_elements=4096)
-            for baseline in measure._baselines(subject):
+            for baseline in measure.baselines_of(subject):
                 if baseline.name == "flex":
                     assert baseline.compiles
                     measure._check(baseline.call(), subject)
@@ -129,11 +129,11 @@ def test_libraries_that_are_there_are_baselines(monkeypatch: Any) -> None:
     with torch.no_grad():
         subject = subject_of(rows("SiLUAndMulFwdOp")[0], "cpu", max_elements=4096)
         monkeypatch.setattr(gems, "silu_and_mul", Liger.liger_swiglu, raising=False)
-        calls = {item.name: item for item in measure._baselines(subject)}
+        calls = {item.name: item for item in measure.baselines_of(subject)}
         assert list(calls) == ["liger", "flag_gems"]
         measure._check(calls["liger"].call(), subject)
         names = [
-            item.name for item in measure._baselines(subject_of(rows("ExpFwdOp")[0], "cpu", 64))
+            item.name for item in measure.baselines_of(subject_of(rows("ExpFwdOp")[0], "cpu", 64))
         ]
         assert names == ["torch", "flag_gems"]
 
