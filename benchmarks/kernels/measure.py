@@ -145,7 +145,7 @@ def _forms(subjects: Sequence[Subject], served: str | None, compiling: bool) -> 
     if served is not None:
         launcher = dict(subjects[0].launchers())[served]
         yield _Form("kernel", lambda: [item.launch(launcher) for item in subjects])
-    for at, baseline in enumerate(_baselines(subjects[0])):
+    for at, baseline in enumerate(baselines_of(subjects[0])):
         if compiling or not baseline.compiles:
             make = functools.partial(_calls_of, at, subjects)
             yield _Form(baseline.name, make, baseline.within, checked=True)
@@ -155,14 +155,15 @@ def _forms(subjects: Sequence[Subject], served: str | None, compiling: bool) -> 
     yield _Form("eager", lambda: [item.plain for item in subjects])
 
 
-def _baselines(subject: Subject) -> list[Baseline]:
+def baselines_of(subject: Subject) -> list[Baseline]:
+    """Every baseline of a row beside its reference."""
     ref_api = subject.row.bound.operator.signature.entry.ref_api
     name = None if ref_api is None else ref_api.text
     return list(baselines(subject.row.op, subject.values, name))
 
 
 def _calls_of(at: int, subjects: Sequence[Subject]) -> Calls:
-    return [_baselines(item)[at].call for item in subjects]
+    return [baselines_of(item)[at].call for item in subjects]
 
 
 def _check(results: Any, subject: Subject) -> None:

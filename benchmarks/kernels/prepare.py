@@ -89,6 +89,9 @@ def compile_row(case_id: str, compiling: bool, size: int | None = None) -> str |
             subject.ours()
             if compiling:
                 measure.compiled([subject])[0]()
+                for baseline in measure.baselines_of(subject):
+                    if baseline.compiles:
+                        baseline.call()
             if not size:
                 torch.cuda.synchronize()
                 del subject

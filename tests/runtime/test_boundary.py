@@ -249,6 +249,10 @@ def test_a_symbolic_number_of_rows_is_inlined_without_a_guard(driver, width):
 @compiles
 def test_a_launcher_that_decides_by_a_symbolic_size_keeps_the_node(driver):
     with tileops.boundary_policy("kernel"):
+        (targets,) = after_aot(
+            lambda x: ops.reduction_sum_fwd(x, dim=[1]), cuda(300, 4096), dynamic=True
+        )
+        assert count(targets, "tileops") == 1 and count(targets, "triton_kernel_wrapper") == 0
         (targets,) = after_aot(norm_and_softmax, cuda(300, 4096), cuda(4096), dynamic=True)
     # The width is symbolic too, and blocks are sized by it.
     assert count(targets, "tileops") == 2 and count(targets, "triton_kernel_wrapper") == 0

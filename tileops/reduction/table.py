@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from textwrap import fill
 
 from tileops.reduction import reference
-from tileops.runtime.op import Kernel, Op
+from tileops.runtime.op import Kernel, Op, Policy
 
 __all__ = ["REDUCTIONS", "SCANS", "TABLE", "Axiswise", "classes"]
 
@@ -70,6 +70,7 @@ def classes(module: str, table: tuple[Axiswise, ...]) -> Iterator[tuple[str, typ
             "__doc__": row.docstring(),
             "__module__": module,
             "reference": staticmethod(getattr(reference, row.name)),
+            "policy": Policy(cpu="reference"),
             "kernel_types": {name: Kernel(path, row.name) for name, path in row.kernels},
         }
         yield row.op, type(row.op, (Op,), body)

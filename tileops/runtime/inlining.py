@@ -70,6 +70,11 @@ def attempt(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         return function(*args, **kwargs)
     except _refusals():
         return NotImplemented
+    except TypeError as error:
+        # A launcher that keeps its plans by size hashes it.
+        if "SymInt" not in str(error):
+            raise
+        return NotImplemented
 
 
 def _capability(device: torch.device) -> tuple[int, int] | None:

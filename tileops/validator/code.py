@@ -11,13 +11,10 @@ import importlib
 import importlib.util
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tileops.manifest.fingerprint import content_fingerprint
 from tileops.validator.model import Subject
-
-if TYPE_CHECKING:
-    from tileops.runtime.registry import Registry
 
 #: The namespace of a manifest that no package has registered.
 NAMESPACE = "tileops_validated"
@@ -99,7 +96,7 @@ def class_in(folder: Path, package: str, op: str) -> Any:
 
 
 @functools.cache
-def _registered(folder: Path) -> tuple[Registry, dict[str, type]]:
+def _registered(folder: Path) -> tuple[Any, dict[str, type]]:
     """The folder's operators, and the classes of its entries, which are found one by one."""
     from tileops.runtime import shipped
 
