@@ -46,6 +46,8 @@ TORCH_TYPES = {tl.int32: torch.int32, tl.int64: torch.int64, tl.float32: torch.f
 #: Those whose `dtype` or result type casts the input first, and that are sums of complex parts.
 _CASTING = ("sum", "mean", "prod", *(name for name in FOLDS if name.startswith("norm")))
 _BY_PARTS = ("sum", "mean")
+#: Folds of the orders of norms that have their own.
+_NORMS = {float(order): f"norm_{order}" for order in ("0", "1", "2", "inf", "-inf")}
 #: How many elements of so many bytes an int32 sums without wrapping; 0 stands for ones.
 _NARROW = {0: 2**31 - 1, 1: 2**23, 2: 2**15}
 
@@ -131,8 +133,7 @@ def _prepare(
     dim = params.get("dim")
     axes = tuple(axes_of(dim, x.dim(), function not in ("any", "all")))
     if function == "norm":
-        order = float(params["ord"])
-        function = f"norm_{order:g}" if f"norm_{order:g}" in FOLDS else "norm_p"
+        function = _NORMS.get(float(params["ord"]), "norm_p")
     dtype = params.get("dtype")
     if x.is_complex():
         if function not in _BY_PARTS or not out.is_complex():
