@@ -27,7 +27,8 @@ selections = pytest.mark.parametrize("row", SELECTIONS, ids=lambda row: row.op)
 def dtypes_of(row) -> list[torch.dtype]:
     """The dtypes that the kernels serve."""
     op = getattr(family, row.op)
-    parts = row.kernel == "clamp_tensor" or FUNCTIONS[row.kernel].parts
+    function = FUNCTIONS.get(row.kernel, FUNCTIONS["clamp"])
+    parts = function.parts or function.moves
     found = [getattr(torch, name) for name in op.bound().operator.signature.indices["T"].names]
     return [dtype for dtype in found if parts or not dtype.is_complex]
 

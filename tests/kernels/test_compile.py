@@ -16,10 +16,15 @@ import torch
 from tests.devices import compiles
 from tileops.elementwise import (
     AddFwdOp,
+    AlibiFwdOp,
+    DropoutFwdOp,
+    EqFwdOp,
     GELUAndMulFwdOp,
     GELUFwdOp,
+    IsnanFwdOp,
     SiLUAndMulFwdOp,
     SinusoidalFwdOp,
+    WhereFwdOp,
 )
 from tileops.norm import FusedAddRMSNormFwdOp, LayerNormFwdOp, RMSNormFwdOp
 from tileops.reduction import SoftmaxFwdOp
@@ -136,6 +141,21 @@ def elementwise() -> Iterator[Case]:
     for dtype in (F16, BF16, F32):
         params = {"seq_len": 4096, "d_model": 1024, "out_dtype": dtype}
         yield Case(f"{dtype}", SinusoidalFwdOp, "tile", [meta(4096, 1024, dtype=dtype)], [], params)
+        params = {"seq_len": 2048, "num_heads": 12, "out_dtype": dtype}
+        yield Case(f"{dtype}", AlibiFwdOp, "tile", [meta(12, 2048, 2048, dtype=dtype)], [], params)
+    for dtype in (F16, BF16, F32, F64):
+        x, params = meta(2048, 8192, dtype=dtype), {"p": 0.1, "training": True, "seed": 7}
+        yield Case(f"{dtype}", DropoutFwdOp, "tile", [x], [x], params)
+        yield Case(f"crossed-{dtype}", DropoutFwdOp, "tile", [x], [meta(8192, 2048).t()], params)
+    mask = meta(2048, 8192, dtype=torch.bool)
+    for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+        x = meta(2048, 8192, dtype=dtype)
+        yield Case(f"{dtype}", EqFwdOp, "flat", [mask], [x, x])
+        yield Case(f"{dtype}", IsnanFwdOp, "tile", [mask], [meta(8192, 2048, dtype=dtype).t()])
+    for dtype in (torch.float8_e5m2, torch.complex64, torch.complex128):
+        x = meta(2048, 8192, dtype=dtype)
+        launcher = "tile" if dtype == torch.complex128 else "flat"
+        yield Case(f"{dtype}", WhereFwdOp, launcher, [x], [mask, x, x])
 
 
 def ropes() -> Iterator[Case]:

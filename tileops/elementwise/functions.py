@@ -30,8 +30,8 @@ Tensors = Sequence[torch.Tensor]
 class Function:
     """A device function and the parameters that it is passed.
 
-    `real`: integers come as float32. `parts`: complex numbers are two real elements. `eight`: what
-    eight-bit floats are, "bits" that are moved or "values" in float32; the reference's by default.
+    `real`: integers come as float32. `parts`: complex numbers are two real elements. `eight`: takes
+    eight-bit floats, as float32. `moves`: elements of every dtype, for it leaves them as they are.
     `heavy`: takes so many registers that a thread gets few elements.
     """
 
@@ -39,7 +39,8 @@ class Function:
     real: bool = False
     scalars: tuple[str, ...] = ()
     parts: bool = False
-    eight: str = ""
+    eight: bool = False
+    moves: bool = False
     heavy: bool = False
 
 
@@ -76,9 +77,9 @@ FUNCTIONS = {
     "tanh": Function(unary.tanh, real=True),
     "logical_not": Function(unary.logical_not),
     "bitwise_not": Function(unary.bitwise_not),
-    "isnan": Function(unary.isnan, eight="values"),
-    "isinf": Function(unary.isinf, real=True, eight="values"),
-    "isfinite": Function(unary.isfinite, real=True, eight="values"),
+    "isnan": Function(unary.isnan, eight=True),
+    "isinf": Function(unary.isinf, real=True, eight=True),
+    "isfinite": Function(unary.isfinite, real=True, eight=True),
     "gelu_none": Function(unary.gelu_none),
     "gelu_none_half": Function(unary.gelu_none_half),
     "gelu_tanh": Function(unary.gelu_tanh),
@@ -105,8 +106,8 @@ FUNCTIONS = {
     "pow_double": Function(binary.pow_double, heavy=True),
     "maximum": Function(binary.maximum),
     "minimum": Function(binary.minimum),
-    "eq": Function(binary.eq, eight="values"),
-    "ne": Function(binary.ne, eight="values"),
+    "eq": Function(binary.eq, eight=True),
+    "ne": Function(binary.ne, eight=True),
     "gt": Function(binary.gt),
     "lt": Function(binary.lt),
     "ge": Function(binary.ge),
@@ -119,8 +120,8 @@ FUNCTIONS = {
     "lerp_scalar": Function(binary.lerp_scalar, scalars=("weight",)),
     "prelu": Function(binary.prelu),
     "masked_fill_scalar": Function(binary.masked_fill_scalar, scalars=("value",)),
-    "where": Function(selections.where, parts=True, eight="bits"),
-    "masked_fill": Function(selections.masked_fill, parts=True),
+    "where": Function(selections.where, moves=True),
+    "masked_fill": Function(selections.masked_fill, moves=True),
     "lerp_tensor": Function(selections.lerp_tensor),
     "clamp": Function(selections.clamp),
     "clamp_scalar": Function(selections.clamp_scalar),

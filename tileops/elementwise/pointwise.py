@@ -283,12 +283,14 @@ def _plan(
     for x in operands:
         if (reason := _declines(function, x.dtype)) is not None:
             return reason
-        if _is_eight(x.dtype) and function.eight == "values":
+        if _is_eight(x.dtype) and function.eight:
             eight = str(x.dtype).removeprefix("torch.")
+    output, operands = _bits(output), [_bits(x) for x in operands]
     if any(x.dtype.is_complex for x in operands):
-        output, operands = _parts(output), [_parts(x) for x in operands]
-    if any(_is_eight(x.dtype) for x in operands):
-        output, operands = _bits(output), [_bits(x) for x in operands]
+        if function.moves and output.dtype == torch.complex64:
+            output, operands = _whole(output), [_whole(x) for x in operands]
+        else:
+            output, operands = _parts(output), [_parts(x) for x in operands]
     constants = {
         "FUNCTION": function.device,
         "COUNT": len(operands),
@@ -305,7 +307,8 @@ def _is_eight(dtype: torch.dtype) -> bool:
 
 def _declines(function: Function, dtype: torch.dtype) -> str | None:
     """Why tensors of a dtype are left to the reference, if they are."""
-    if (dtype.is_complex and not function.parts) or (_is_eight(dtype) and not function.eight):
+    taken = function.moves or (function.parts if dtype.is_complex else function.eight)
+    if (dtype.is_complex or _is_eight(dtype)) and not taken:
         return f"{dtype} is left to the reference"
     return None
 
@@ -313,6 +316,11 @@ def _declines(function: Function, dtype: torch.dtype) -> str | None:
 def _parts(x: torch.Tensor) -> torch.Tensor:
     """Complex elements as two real ones; masks beside them twice as well."""
     return torch.view_as_real(x) if x.is_complex() else x.unsqueeze(-1).expand(*x.shape, 2)
+
+
+def _whole(x: torch.Tensor) -> torch.Tensor:
+    """Complex elements of eight bytes as integers."""
+    return x.view(torch.int64) if x.is_complex() else x
 
 
 def _bits(x: torch.Tensor) -> torch.Tensor:
