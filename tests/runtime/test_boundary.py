@@ -197,6 +197,10 @@ def relu(x):
     return ops.elementwise_relu_fwd(x)
 
 
+def product(x):
+    return ops.gemm_fwd(x, x, trans_b=True)
+
+
 def split_rows(x):
     return ops.reduction_softmax_fwd(x, dim=-1, target="triton")
 
@@ -207,6 +211,7 @@ def split_rows(x):
     [
         pytest.param(split_rows, [cuda(64, 4096)], id="explicit-target"),
         pytest.param(relu, [cuda(64, 4096)], id="a-kernel-that-takes-a-function"),
+        pytest.param(product, [cuda(4096, 4096)], id="a-kernel-that-takes-descriptors"),
     ],
 )
 def test_what_cannot_be_inlined_keeps_its_node(driver, function, args):

@@ -69,6 +69,18 @@ def where(condition: torch.Tensor, input: torch.Tensor, other: torch.Tensor) -> 
     return torch.where(condition, input, other)
 
 
+def clamp_scalar(
+    input: torch.Tensor,
+    *,
+    min: float | None = None,
+    max: float | None = None,
+) -> torch.Tensor:
+    """torch.clamp; a bound that is NaN makes every element NaN, on a GPU too."""
+    if any(bound is not None and bound != bound for bound in (min, max)):
+        return torch.full_like(input, float("nan"))
+    return torch.clamp(input, min=min, max=max)
+
+
 def alibi(
     *,
     seq_len: int,
@@ -80,7 +92,9 @@ def alibi(
     head = torch.arange(num_heads, device=device, dtype=torch.float64)
     # The largest power of two up to the number of heads, whose slopes are a geometric sequence; the
     # other heads take every other slope of the sequence for twice as many.
-    whole = torch.full((), num_heads, device=device, dtype=torch.float64).log2().floor().exp2()
+    # Half a head more, since a GPU's logarithm of a power of two may fall short of it.
+    heads = torch.full((), num_heads + 0.5, device=device, dtype=torch.float64)
+    whole = heads.log2().floor().exp2()
     exponent = torch.where(
         head < whole, 8.0 * (head + 1.0) / whole, 4.0 * (2.0 * (head - whole) + 1.0) / whole
     )

@@ -97,7 +97,8 @@ ARITHMETIC = (
         _binary(
             "floor_divide",
             "The largest whole number that is not above input / other.",
-            "By way of the remainder, as Python does: every step is rounded to the inputs' dtype.",
+            "By way of the remainder, as Python does. Half precision is computed in float32 on a"
+            " GPU, and rounded at every step on the CPU, as in torch.",
         ),
         unchecked=_ZERO,
         divisors=("other",),

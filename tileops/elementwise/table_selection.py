@@ -68,7 +68,7 @@ SELECTIONS = (
     ),
     Pointwise(
         "ClampScalarFwdOp",
-        torch.clamp,
+        reference.clamp_scalar,
         "torch.clamp",
         "clamp_scalar",
         "input, held between min and max where they are given.",

@@ -70,9 +70,10 @@ def attempt(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         return function(*args, **kwargs)
     except _refusals():
         return NotImplemented
-    except TypeError as error:
-        # A launcher that keeps its plans by size hashes it.
-        if "SymInt" not in str(error):
+    except (TypeError, RuntimeError) as error:
+        # A launcher that keeps its plans by size hashes it; one that makes a tensor descriptor asks
+        # for an address.
+        if not any(text in str(error) for text in ("SymInt", "data pointer")):
             raise
         return NotImplemented
 
