@@ -38,11 +38,15 @@ def sets_for(size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A graph that makes `calls` calls."""
+    """A graph that makes `calls` calls.
+
+    `recorded` are what it was captured from: they hold the memory to which its kernels point.
+    """
 
     graph: torch.cuda.CUDAGraph
     stream: torch.cuda.Stream
     calls: int
+    recorded: Sequence[Callable[[], Any]]
 
     def us(self) -> float:
         """Median microseconds of a call; the first replay after other work does not count."""
@@ -73,7 +77,7 @@ def record(calls: Sequence[Callable[[], Any]], budget_ms: float = 50.0) -> Recor
         del kept
         graph.replay()
     torch.cuda.current_stream().wait_stream(stream)
-    return Recorded(graph, stream, rounds * len(calls))
+    return Recorded(graph, stream, rounds * len(calls), calls)
 
 
 def repeats_us(forms: Mapping[str, Recorded], repeats: int = REPEATS) -> dict[str, list[float]]:

@@ -46,6 +46,8 @@ class Axiswise:
     input: str = "input"
     outputs: tuple[str, ...] = ("output",)
     shape: str = _KEPT
+    fusible: bool = True
+    """Whether Inductor takes the reference to pieces for sizes that it does not know."""
 
     def docstring(self) -> str:
         """What `help` shows of the class."""
@@ -70,7 +72,7 @@ def classes(module: str, table: tuple[Axiswise, ...]) -> Iterator[tuple[str, typ
             "__doc__": row.docstring(),
             "__module__": module,
             "reference": staticmethod(getattr(reference, row.name)),
-            "policy": Policy(cpu="reference"),
+            "policy": Policy(cpu="reference" if row.fusible else "opaque"),
             "kernel_types": {name: Kernel(path, row.name) for name, path in row.kernels},
         }
         yield row.op, type(row.op, (Op,), body)
@@ -157,6 +159,8 @@ REDUCTIONS = (
         f"{_AXIS_ERRORS}, dtype is narrower than x's or of another kind, or the order has no "
         "answer for nothing.",
         input="x",
+        # torch 2.13 takes a size of vector_norm as a number, and compiles it anew for another.
+        fusible=False,
     ),
     Axiswise(
         "LogSumExpFwdOp", "logsumexp", "torch.logsumexp",
