@@ -52,6 +52,15 @@ def _first_rows(name: str, found: tuple[Row, ...]) -> tuple[Row, ...]:
 FIRST_ROWS = tuple(row for name, found in ROWS.items() for row in _first_rows(name, found))
 
 
+#: One row per operator and overload of the table, whose sizes are the generator's matter: what is
+#: compiled with sizes left open.
+OPEN_ROWS = tuple(
+    {
+        (row.op, row.overload if row.op in TABLED else row.id): row for row in reversed(FIRST_ROWS)
+    }.values()
+)[::-1]
+
+
 def parameters(chosen: Iterable[Row], quick: Iterable[Row]) -> list[object]:
     """Rows as pytest parameters; those that are not quick are marked slow."""
     now = {id(row) for row in quick}

@@ -21,6 +21,7 @@ from compile_tests.registry import (
     EVERY_ROW,
     FIRST_ROWS,
     IMPLEMENTED,
+    OPEN_ROWS,
     ROWS,
     SMALL,
     class_of,
@@ -41,6 +42,7 @@ WITH_TENSORS = [row for row in EVERY_ROW if row.bound.header.takes_tensors]
 OF_TENSORS = parameters(WITH_TENSORS, WITH_TENSORS)
 FIRST = parameters(FIRST_ROWS, FIRST_ROWS)
 SHRUNK = parameters(EVERY_ROW, FIRST_ROWS)
+OPEN = parameters(EVERY_ROW, OPEN_ROWS)
 #: One row and overload of each operator whose class has a policy for the CPU.
 FUSED = {
     (row.op, row.overload): row
@@ -183,7 +185,7 @@ def test_the_node_that_stays_under_inductor(row):
         check_inductor(row.tensors("cpu", max_elements=SMALL).call)
 
 
-@pytest.mark.parametrize("row", SHRUNK)
+@pytest.mark.parametrize("row", OPEN)
 def test_inductor_dynamic_on_cpu(row):
     small = row.shrunk(SMALL)
     calls = sized_calls(small, lambda item: item.tensors("cpu").call)
@@ -192,7 +194,7 @@ def test_inductor_dynamic_on_cpu(row):
         same_results(call, result)
 
 
-@pytest.mark.parametrize("row", SHRUNK)
+@pytest.mark.parametrize("row", OPEN)
 def test_inductor_unbacked_on_cpu(row):
     call = row.tensors("cpu", max_elements=SMALL).call
     same_results(call, check_unbacked(call, backend="inductor"))
