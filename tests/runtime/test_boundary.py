@@ -201,6 +201,10 @@ def product(x):
     return ops.gemm_fwd(x, x, trans_b=True)
 
 
+def attended(x):
+    return ops.attention_gqa_dense_fwd(x, x, x, is_causal=True)
+
+
 def split_rows(x):
     return ops.reduction_softmax_fwd(x, dim=-1, target="triton")
 
@@ -211,6 +215,7 @@ def split_rows(x):
     [
         pytest.param(split_rows, [cuda(64, 4096)], id="explicit-target"),
         pytest.param(relu, [cuda(64, 4096)], id="a-kernel-that-takes-a-function"),
+        pytest.param(attended, [cuda(1, 256, 4, 64)], id="kernels-that-inductor-cannot-compile"),
         pytest.param(product, [cuda(4096, 4096)], id="a-kernel-that-takes-descriptors"),
     ],
 )

@@ -37,6 +37,8 @@ class GQADenseFwdOp(Op):
     """
 
     reference = staticmethod(reference.gqa_dense)
+    # Its float arguments arrive in float64 from Inductor, which tl.dot's accumulator then is.
+    inductor_compiles_kernels = False
     kernel_types = {
         "split_keys": Kernel("tileops.attention.gqa_dense_split:launch_split_keys"),
         "tile": Kernel("tileops.attention.gqa_dense:launch_tile"),

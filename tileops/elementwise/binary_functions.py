@@ -154,7 +154,8 @@ def floor_divide(a, b, p, q, r):
         down = tl.floor(quotient)
         down = tl.where((down == 0.0) & (quotient < 0.0), -1.0, down)
         down = tl.where(quotient - down > 0.5, down + 1.0, down)
-        zero = tl.where(is_negative(x) != is_negative(y), -0.0, 0.0)
+        # A product, since Triton makes no constant of a negative zero.
+        zero = tl.where(is_negative(x) != is_negative(y), -1.0, 1.0) * 0.0
         result = tl.where(quotient != 0.0, down, zero)
         return tl.where(y == 0.0, divide(x, y), result)
     else:

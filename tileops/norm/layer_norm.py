@@ -90,7 +90,8 @@ def layer_norm_row_kernel(
     if BLOCK_TAIL > 0:
         z = tl.where(tail_inside, z - mean, 0.0)
         squares += tl.sum(z * z, axis=1, keep_dims=True)
-    rstd = tl.rsqrt(squares / length + eps)
+    # Inductor hands floats over in float64.
+    rstd = tl.rsqrt((squares / length + eps).to(tl.float32))
     out_ptr += row * length
     y = _affine(
         centred * rstd, weight_ptr, bias_ptr, cols, inside, w_inner, b_inner, HAS_WEIGHT, HAS_BIAS
@@ -188,7 +189,7 @@ def layer_norm_long_row_kernel(
     if WRITE:
         if not SUM:
             mean, deviation = _merged(partial_ptr, row, parts, part, length, BLOCK_PARTS)
-        rstd = tl.rsqrt(deviation / length + eps)
+        rstd = tl.rsqrt((deviation / length + eps).to(tl.float32))
         for first in range(start, stop, BLOCK_N):
             cols = widen(first + tl.arange(0, BLOCK_N), WIDE)
             mask = cols < stop

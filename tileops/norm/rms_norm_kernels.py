@@ -79,7 +79,8 @@ def rms_norm_row_kernel(
         if HAS_RESIDUAL:
             tl.store(sum_ptr + tail, z.to(sum_ptr.dtype.element_ty), mask=tail_mask)
         squares += tl.sum(z * z, axis=1, keep_dims=True)
-    rstd = tl.rsqrt(squares / length + eps)
+    # Inductor hands floats over in float64.
+    rstd = tl.rsqrt((squares / length + eps).to(tl.float32))
     y = _scaled(x, rstd, weight_ptr, cols, cols < length, w_inner, HAS_WEIGHT)
     tl.store(out_ptr + cols, y.to(out_ptr.dtype.element_ty), mask=mask)
     if BLOCK_TAIL > 0:
@@ -202,7 +203,7 @@ def rms_norm_long_row_kernel(
             index = tl.arange(0, BLOCK_PARTS)
             sums = tl.load(partial_ptr + row * parts + index, mask=index < parts, other=0.0)
             total = tl.sum(sums, axis=0)
-        rstd = tl.rsqrt(total / length + eps)
+        rstd = tl.rsqrt((total / length + eps).to(tl.float32))
         _write_scaled(
             out_ptr + row * length,
             x_ptr,

@@ -129,7 +129,10 @@ def decider(bound: Bound) -> Callable[[Sequence[Any]], str]:
         device = next((t.device for t in tensors if isinstance(t, torch.Tensor)), None)
         if device is None or not _may_decompose():
             return "opaque"
-        return policy.on(device.type)
+        word = policy.on(device.type)
+        if word == "kernel" and not getattr(bound.op_class, "inductor_compiles_kernels", True):
+            return "opaque"
+        return word
 
     return decide
 

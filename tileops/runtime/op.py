@@ -63,6 +63,8 @@ class Op:
     #: the reference, which also serves double backward and torch.func.
     backward: ClassVar[Callable[..., Mapping[str, Any] | None] | None] = None
     policy: ClassVar[Policy] = Policy()
+    #: False where Inductor cannot compile the kernels, so that policy "kernel" leaves the node.
+    inductor_compiles_kernels: ClassVar[bool] = True
     #: The parameter without which results are a draw of torch's generator. Such a call is
     #: differentiated as its reference is, since evaluating that again would draw again.
     draws_without: ClassVar[str | None] = None
