@@ -150,8 +150,11 @@ def elementwise() -> Iterator[Case]:
     mask = meta(2048, 8192, dtype=torch.bool)
     for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
         x = meta(2048, 8192, dtype=dtype)
+        crossed = meta(8192, 2048, dtype=dtype).t()
         yield Case(f"{dtype}", EqFwdOp, "flat", [mask], [x, x])
-        yield Case(f"{dtype}", IsnanFwdOp, "tile", [mask], [meta(8192, 2048, dtype=dtype).t()])
+        yield Case(f"crossed-{dtype}", EqFwdOp, "tile", [mask], [x, crossed])
+        yield Case(f"{dtype}", IsnanFwdOp, "flat", [mask], [x])
+        yield Case(f"crossed-{dtype}", IsnanFwdOp, "tile", [mask], [crossed])
     for dtype in (torch.float8_e5m2, torch.complex64, torch.complex128):
         x = meta(2048, 8192, dtype=dtype)
         launcher = "tile" if dtype == torch.complex128 else "flat"

@@ -252,7 +252,7 @@ def test_the_shipped_registry_is_known_by_its_yaml(tmp_path):
     assert content_fingerprint(tmp_path) == before
     (tmp_path / "a.yaml").write_text("{} #")
     assert content_fingerprint(tmp_path) != before
-    assert default()._fingerprint == content_fingerprint(spec_folder())
+    assert default().fingerprint == content_fingerprint(spec_folder())
 
 
 def test_a_context_with_a_tag_of_its_own_keeps_the_mark():
