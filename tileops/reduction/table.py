@@ -47,7 +47,8 @@ class Axiswise:
     outputs: tuple[str, ...] = ("output",)
     shape: str = _KEPT
     fusible: bool = True
-    """Whether Inductor takes the reference to pieces for sizes that it does not know."""
+    """Whether Inductor may take the reference to pieces: for sizes that it does not know too, and
+    with the same results."""
 
     def docstring(self) -> str:
         """What `help` shows of the class."""
@@ -111,8 +112,11 @@ REDUCTIONS = (
     ),
     Axiswise(
         "ProdFwdOp", "prod", "torch.prod", "Product along one axis.", _GIVEN,
-        f"{_DTYPE} {_INTEGERS} {_FLOATS} The product of nothing is 1.",
+        f"{_DTYPE} {_INTEGERS} {_FLOATS} On the CPU torch rounds a product of half precision at "
+        "every step. The product of nothing is 1.",
         "CallError when dim is outside input's rank.",
+        # Compiled it would be rounded once, and so be another number.
+        fusible=False,
     ),
     Axiswise(
         "VarFwdOp", "var", "torch.var", "Variance along axes.", "real, of input's precision",
