@@ -21,12 +21,44 @@ def test_a_written_input_is_left_alone():
 
 
 def test_an_instance_and_tensors_without_memory():
-    (served,) = tileops.warmup(RMSNormFwdOp((8,)), torch.empty(3, 8, device="meta"), device="cpu")
+    (served,) = tileops.warmup(
+        RMSNormFwdOp((8,)), torch.empty(3, 8, device="meta"), meta_device="cpu"
+    )
     assert served.device.type == "cpu"
     with FakeTensorMode():
         x, y = torch.empty(3, 8), torch.empty(3, 1)
     (served,) = tileops.warmup(ops.elementwise_add_fwd, x, y, alpha=2)
     assert served.device.type == "cpu"
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        torch.randn(8).expand(3, 8),
+        torch.randn(8, 3).t(),
+        torch.randn(40)[3:27].view(3, 8),
+        torch.randn(0, 8),
+        torch.randn(6, 16)[::2, ::2],
+    ],
+    ids=["expanded", "transposed", "offset", "empty", "stepped"],
+)
+def test_layouts_and_values_are_those_of_the_call(x):
+    seen = []
+
+    def call(tensor):
+        seen.append(tensor)
+
+    tileops.warmup(call, x)
+    assert seen[0].stride() == x.stride() and torch.equal(seen[0], x)
+    assert x.numel() == 0 or seen[0].data_ptr() != x.data_ptr()
+
+
+def test_a_device_parameter_is_the_operators_own():
+    operator = ops.elementwise_sinusoidal_fwd
+    (served,) = tileops.warmup(operator, seq_len=3, d_model=4, device=torch.device("cpu"))
+    assert served.device == torch.device("cpu")
+    with pytest.raises(RuntimeError, match="nowhere"):
+        tileops.warmup(operator, seq_len=3, d_model=4, device="nowhere")
 
 
 def test_a_wrong_call_says_what_is_wrong():

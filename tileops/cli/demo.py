@@ -8,7 +8,6 @@ import os
 import sys
 from pathlib import Path
 
-import tileops
 from tileops.cli.errors import FINDINGS, OK, CommandError
 from tileops.cli.output import write
 from tileops.diagnostics.text import printable
@@ -75,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     from tileops.demo.choose import ChoiceError, choose_backend, choose_device
     from tileops.demo.run import Settings, run_demo
     from tileops.demo.text import TextError, read_text
-    from tileops.runtime.shipped import register
+    from tileops.runtime.shipped import registered
 
     try:
         text = read_text(args.text)
@@ -84,9 +83,7 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(str(error)) from None
     if backend == "aot_eager" and args.backend is None:
         _say("no C++ compiler was found: compiling with aot_eager, which generates no code\n")
-    if not hasattr(tileops, "registry"):
-        # The console script starts without the operators.
-        register()
+    registered()
     settings = Settings(device, backend, args.prompt, args.tokens)
     problems = run_demo(settings, text, _say)
     for problem in problems:

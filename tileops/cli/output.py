@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 
@@ -32,3 +33,22 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def shows_color(stream: TextIO) -> bool:
     """Whether to colour what goes to `stream`; NO_COLOR (no-color.org) is heeded."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def progress(verb: str, what: str) -> Callable[[int, int, str], None]:
+    """A line on stderr, once a run takes more than a second, rewritten on a terminal."""
+    start = last = time.monotonic()
+    terminal = sys.stderr.isatty()
+    pause = 0.2 if terminal else 10.0
+
+    def show(done: int, total: int, at: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - start < 1.0 or now - last < pause:
+            return
+        last = now
+        end = "\r" if terminal else "\n"
+        sys.stderr.write(f"{verb}: {done} of {total} {what}, at {at:40}{end}")
+        sys.stderr.flush()
+
+    return show

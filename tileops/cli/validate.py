@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-import time
 from pathlib import Path
 
 from tileops.cli.errors import FINDINGS, OK, CommandError, unknown
@@ -18,7 +17,7 @@ from tileops.cli.manifest_option import (
     chosen_folder,
     may_import,
 )
-from tileops.cli.output import shows_color, write
+from tileops.cli.output import progress, shows_color, write
 from tileops.diagnostics.machine import to_github, to_json, to_sarif
 from tileops.diagnostics.model import Findings
 from tileops.diagnostics.text import render
@@ -27,7 +26,7 @@ from tileops.manifest.outline import outline
 from tileops.validator.compiled import CHECKS
 from tileops.validator.model import Options
 from tileops.validator.rules import RULES
-from tileops.validator.runner import Progress, Report, validate
+from tileops.validator.runner import Report, validate
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
             static=static,
             options=Options(args.nightly, args.compile, args.timeout, args.package),
             jobs=args.jobs,
-            progress=_progress(),
+            progress=progress("validate", "entries"),
         )
     write(_form(report, args.format))
     advisories = len(report.findings) - report.findings.errors
@@ -152,22 +151,3 @@ def _check_names(args: argparse.Namespace) -> None:
     for family in args.family:
         if family not in families:
             raise unknown("family", family, families)
-
-
-def _progress() -> Progress:
-    """A line on stderr, once a run takes more than a second, rewritten on a terminal."""
-    start = last = time.monotonic()
-    terminal = sys.stderr.isatty()
-    pause = 0.2 if terminal else 10.0
-
-    def show(done: int, total: int, op: str) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - start < 1.0 or now - last < pause:
-            return
-        last = now
-        end = "\r" if terminal else "\n"
-        sys.stderr.write(f"validate: {done} of {total} entries, at {op:40}{end}")
-        sys.stderr.flush()
-
-    return show

@@ -10,16 +10,16 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from os import cpu_count
 
 from tileops.cli.errors import FINDINGS, OK, CommandError, unknown
-from tileops.cli.output import table, write
+from tileops.cli.output import progress, table, write
 
 _MOST_JOBS = 8
 _HEADER = ("case", "target", "implementation", "seconds")
-#: A case, the target and implementation that served it, seconds; or a case, and what it raised.
+#: A case, the target and implementation that served it, seconds.
 Warmed = tuple[str, str, str, float]
 
 
@@ -53,14 +53,16 @@ def run(args: argparse.Namespace) -> int:
     rows: list[tuple[str, ...]] = []
     failed: list[str] = []
     started = time.perf_counter()
-    for done, (warmed, errors) in enumerate(_all(ops, args), start=1):
+    show = progress("warmup", "operators")
+    for done, (op, warmed, errors) in enumerate(_all(ops, args), start=1):
         rows += [(case, target, how, f"{seconds:.2f}") for case, target, how, seconds in warmed]
         failed += errors
-        print(f"\r{done} of {len(ops)} operators", end="", file=sys.stderr, flush=True)
-    print(f", {time.perf_counter() - started:.0f} s", file=sys.stderr)
+        show(done, len(ops), op)
     if not rows and not failed:
         raise CommandError("no row has what was asked for")
     write(table(_HEADER, sorted(rows)))
+    seconds = time.perf_counter() - started
+    print(f"warmup: {len(rows)} calls of {len(ops)} operators, {seconds:.0f} s", file=sys.stderr)
     for line in failed:
         print(f"tileops: {line}", file=sys.stderr)
     return FINDINGS if failed else OK
@@ -90,20 +92,18 @@ def _chosen(args: argparse.Namespace) -> list[str]:
     return chosen
 
 
-def _all(ops: list[str], args: argparse.Namespace) -> Iterator[tuple[list[Warmed], list[str]]]:
-    """What became of each operator, as they end."""
+def _all(ops: list[str], args: argparse.Namespace) -> Iterator[tuple[str, list[Warmed], list[str]]]:
+    """The operators as they end, and what became of each."""
     options = (args.row, args.dtype, args.device, args.max_elements)
     jobs = min(args.jobs, len(ops))
     if jobs == 1:
-        yield from (warm(op, *options) for op in ops)
+        yield from ((op, *warm(op, *options)) for op in ops)
         return
     # A forked process cannot use a GPU that its parent has used.
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        pending: list[Future[tuple[list[Warmed], list[str]]]] = [
-            pool.submit(warm, op, *options) for op in ops
-        ]
+        pending = {pool.submit(warm, op, *options): op for op in ops}
         for future in as_completed(pending):
-            yield future.result()
+            yield (pending[future], *future.result())
 
 
 def warm(

@@ -120,6 +120,11 @@ class Layout:
         return Split(tuple(positional), tuple(keywords))
 
     @property
+    def held(self) -> tuple[str, ...]:
+        """The construction-time tensors."""
+        return tuple(a.name for a in self.arguments if a.role is Role.CONSTRUCTION_TENSOR)
+
+    @property
     def decided(self) -> bool:
         """Whether an input always gives the call device."""
         return any(a.type == "Tensor" and a.name in self.leaders for a in self.arguments)

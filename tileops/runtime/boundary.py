@@ -58,8 +58,9 @@ _context: ContextVar[Overrides | None] = ContextVar("tileops_boundary", default=
 class boundary_policy:
     """Sets the boundary policy of graphs compiled from now on, over what the classes say.
 
-    `policy` is a word for every device class, a `Policy`, or None to go back to the classes' own;
-    `ops` are class names or classes, none meaning every operator. Called, it holds for the process;
+    `policy` is a word for every device class, a `Policy`, or None, which takes away what was set:
+    for the operators that are named, or all of it. `ops` are class names or classes, none meaning
+    every operator; what is set for one counts before that. Called, it holds for the process;
     under `with`, for the context. Graphs that are compiled already stay as they are.
 
     Errors: CallError for a policy or an operator that does not exist.

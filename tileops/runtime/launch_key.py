@@ -19,9 +19,8 @@ def expression(layout: Layout) -> str:
     Equal keys mean equal checks and equal launches.
     """
     objects = any(not names for names, _ in layout.spread.values())
-    held = any(a.role is Role.CONSTRUCTION_TENSOR for a in layout.arguments)
     inputs = {a.name for a in layout.arguments if a.role is Role.INPUT}
-    if objects or held or inputs != set(layout.leaders) or not layout.decided:
+    if objects or layout.held or inputs != set(layout.leaders) or not layout.decided:
         return ""
     return (
         "(" + "".join(f"{_part(a)}, " for a in layout.arguments if a.role is not Role.TARGET) + ")"

@@ -22,10 +22,9 @@ NAMESPACE = "tileops_validated"
 
 def register_operators() -> None:
     """Has the shipped operators registered, also in a process that is static."""
-    from tileops.runtime import registry, shipped
+    from tileops.runtime.shipped import registered
 
-    if not registry.has_default():
-        shipped.register()
+    registered()
 
 
 class NoCode(Exception):
