@@ -24,7 +24,7 @@ def quotient(x, scale):
 
     Two corrections of x times the inverse, each exact but for its last rounding, take fewer
     instructions than a division; a tiny scale is lifted, so that no remainder is denormal. Where
-    the scale is not finite the product is the quotient.
+    the scale is not finite the product is the quotient, and of a zero it has the sign.
     """
     lift = tl.where(scale < 1e-28, 18446744073709551616.0, 1.0)
     divisor = scale * lift
@@ -35,7 +35,7 @@ def quotient(x, scale):
     first = x * inverse
     second = tl.fma(tl.fma(first, negative, x), inverse, first)
     third = tl.fma(tl.fma(second, negative, x), inverse, second)
-    return tl.where(finite, third, first)
+    return tl.where(finite & (x != 0.0), third, first)
 
 
 @triton.jit

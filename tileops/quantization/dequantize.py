@@ -60,8 +60,10 @@ def launch_tile(
     sizes, (steps,) = collapse(q.shape, [q.stride()])
     if function == "tensor" and len(sizes) == 1:
         rows, length, row_stride, inner = 1, sizes[0], 0, steps[0]
-    size = BLOCK if function == "block" else min(pow2_at_least(many(length)), WIDEST)
-    blocks = min(pow2_at_least(many(ceil_div(length, size))), max(1, WIDEST // size))
+    block_rows = min(pow2_at_least(many(rows)), TILE // WIDEST)
+    widest = TILE // block_rows
+    size = BLOCK if function == "block" else min(pow2_at_least(many(length)), widest)
+    blocks = min(pow2_at_least(many(ceil_div(length, size))), max(1, widest // size))
     block_rows = min(pow2_at_least(many(rows)), TILE // (size * blocks))
     column_tiles = ceil_div(length, size * blocks)
     call.launch(

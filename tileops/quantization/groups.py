@@ -6,7 +6,6 @@ two where one would leave lanes idle.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -192,11 +191,3 @@ def encoded(call: Call, q: torch.Tensor) -> torch.Tensor:
     if q.dtype == torch.int8 or (call.capability or (0, 0)) >= (8, 9):
         return q
     return q.view(torch.uint8)
-
-
-def product(shape: Sequence[int]) -> int:
-    """Elements of a shape."""
-    count = 1
-    for size in shape:
-        count *= size
-    return count

@@ -23,15 +23,6 @@ def _greater(a, b):
 
 
 @triton.jit
-def _steps(x, offset, inverse):
-    """Steps from the offset, as codes; what is no number is 0."""
-    y = (x - offset) * inverse
-    # Clamped before it is rounded, which also keeps the product from fusing with what follows.
-    code = nearest(tl.minimum(tl.maximum(y, -8.0), 7.0))
-    return tl.where(y == y, code, 0)
-
-
-@triton.jit
 def int4_kernel(
     packed_ptr,
     params_ptr,
@@ -46,32 +37,37 @@ def int4_kernel(
     inner,
     RANK: tl.constexpr,
     WIDE: tl.constexpr,
+    EVEN: tl.constexpr,
     BLOCK_ROWS: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """BLOCK_ROWS groups of `size` elements a program."""
+    """BLOCK_ROWS groups of `size` elements a program; EVEN: of BLOCK_N."""
     group = widen(tl.program_id(0), WIDE) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)[:, None]
     lane = tl.arange(0, BLOCK_N)[None, :]
     mask = (group < count) & (lane < size)
     w_ptr += row_offset(group, n1, n2, ws0, ws1, ws2, RANK)
     w = tl.load(w_ptr + widen(lane, WIDE) * inner, mask=mask, other=0.0).to(tl.float32)
-    inside = lane < size
-    most = tl.max(tl.where(inside, w, float("-inf")), axis=1, keep_dims=True)
-    least = tl.min(tl.where(inside, w, float("inf")), axis=1, keep_dims=True)
-    missing = tl.max((w != w).to(tl.int32), axis=1, keep_dims=True)
-    most = tl.where(missing > 0, float("nan"), most)
-    least = tl.where(missing > 0, float("nan"), least)
-    span = tl.where(most == least, 16.0, most - least)
+    high = w
+    low = w
+    if not EVEN:
+        high = tl.where(lane < size, w, float("-inf"))
+        low = tl.where(lane < size, w, float("inf"))
+    most = tl.reduce(high, 1, _greater, keep_dims=True)
+    least = tl.min(low, axis=1, keep_dims=True)
+    least = tl.where(most == most, least, most)
+    spread = most - least
+    span = tl.where(most == least, 16.0, spread)
     inverse = tl.div_rn(tl.full(span.shape, 16.0, tl.float32), span)
     offset = (most + least) * 0.5
     there = group < count
     scale = tl.div_rn(tl.full(span.shape, 1.0, tl.float32), inverse)
     tl.store(params_ptr + group * 2, scale, mask=there)
     tl.store(params_ptr + group * 2 + 1, offset, mask=there)
-    code = _steps(w, offset, inverse)
-    high, low = tl.split(tl.reshape(code, [BLOCK_ROWS, BLOCK_N // 2, 2]))
+    # Clamped before it is rounded, which also keeps the product from fusing with what follows.
+    code = nearest(tl.minimum(tl.maximum((w - offset) * inverse, -8.0), 7.0))
+    first, second = tl.split(tl.reshape(code, [BLOCK_ROWS, BLOCK_N // 2, 2]))
     pair = tl.arange(0, BLOCK_N // 2)[None, :]
-    packed = ((high << 4) | (low & 15)).to(tl.int8)
+    packed = tl.where(spread < float("inf"), (first << 4) | (second & 15), 0).to(tl.int8)
     tl.store(packed_ptr + group * (size // 2) + pair, packed, mask=there & (pair < size // 2))
 
 
@@ -104,6 +100,7 @@ def launch_int4(
         *(walk.n1, walk.n2, *walk.row_strides[0], walk.inner[0]),
         RANK=walk.rank,
         WIDE=walk.wide,
+        EVEN=config.block == group_size,
         BLOCK_ROWS=config.rows,
         BLOCK_N=max(2, config.block),
         num_warps=config.warps,

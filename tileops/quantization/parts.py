@@ -162,7 +162,7 @@ def launch_parts(
     column_tiles = ceil_div(walk.length, block)
     tiles = ceil_div(band_rows, block_rows) * column_tiles
     wanted = ceil_div(PROGRAMS * processors(call), many(bands))
-    part_tiles = ceil_div(many(tiles), max(1, min(many(tiles), wanted, MOST_PARTS)))
+    part_tiles = max(1, ceil_div(many(tiles), max(1, min(wanted, MOST_PARTS))))
     parts = max(1, ceil_div(tiles, part_tiles))
     largest = call.empty(bands * parts, torch.int32)
     smooth, smooth_stride = as_vector(smooth)
