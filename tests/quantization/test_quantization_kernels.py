@@ -40,7 +40,7 @@ def check(op, inputs, params=None, only=None) -> None:
 @every_launcher
 def test_special_rows(device, item, launcher) -> None:
     for dtype in item.dtypes:
-        x = odd_rows(150, 300, dtype).to(device)
+        x = odd_rows(150 if item.blocks[0] == 128 else 20, 300, dtype).to(device)
         check(item.op, item.inputs(x), only=launcher)
         check(item.op, item.inputs(with_non_numbers(x)), only=launcher)
 
@@ -97,6 +97,13 @@ def test_outputs_of_no_elements_but_scales(device, item) -> None:
 @pytest.mark.parametrize("size", [2, 50, 100, 128, 150, 300, 1800])
 def test_int4(device, size) -> None:
     w = with_non_numbers(odd_rows(24, 384 if size == 128 else 300, F16)).to(device)
+    check(INT4, [w], {"group_size": size})
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("size", [10, 20])
+def test_int4_strides(device, size) -> None:
+    w = torch.randn(4, 30, device=device).half()
     for _how, view in stride_variants(w):
         check(INT4, [view], {"group_size": size})
     check(INT4, [w[:1].expand_as(w)], {"group_size": size})
@@ -136,11 +143,16 @@ def test_full_size(item, launcher) -> None:
         for shape in ((2048, 4096), (2048, 5120), (1024, 2880), (16, 32768), (65536, 128)):
             x = torch.randn(shape, device="cuda").to(dtype)
             check(item.op, item.inputs(x), only=launcher)
-    x = torch.randint(-32768, 32767, (4096, 4096), device="cuda", dtype=torch.int16).view(F16)
-    check(item.op, item.inputs(x.nan_to_num()), only=launcher)
-    bits = torch.randint(-(2**31), 2**31 - 1, (4096, 2048), device="cuda", dtype=torch.int32)
-    if F32 in item.dtypes:
-        check(item.op, item.inputs(bits.view(F32).nan_to_num()), only=launcher)
+        # Every bit pattern: rows of huge, of tiny and of mixed values.
+        bits = {2: torch.int16, 4: torch.int32}[dtype.itemsize]
+        x = torch.randint(
+            torch.iinfo(bits).min, torch.iinfo(bits).max, (4096, 2048), device="cuda", dtype=bits
+        ).view(dtype)
+        check(item.op, item.inputs(x), only=launcher)
+        check(item.op, item.inputs(x.nan_to_num(0.0)), only=launcher)
+        for exponent in (-140, -120, -100, -10, 0, 100):
+            x = torch.randn(4096, 256, device="cuda").double() * 2.0**exponent
+            check(item.op, item.inputs(x.to(dtype).nan_to_num()), only=launcher)
 
 
 @gpu
