@@ -22,7 +22,8 @@ WITHOUT = {"FloorDivideFwdOp"}
 
 
 def floating(tensors) -> list[torch.Tensor]:
-    return [t for t in tensors if t is not None and t.is_floating_point()]
+    """What may have a gradient: eight-bit floats are codes."""
+    return [t for t in tensors if t is not None and t.is_floating_point() and t.itemsize > 1]
 
 
 def chosen(name: str) -> Row | None:

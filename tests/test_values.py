@@ -18,7 +18,11 @@ from tileops.testing.tolerance import assert_close
 
 SIZE = 4096
 #: The operators whose functions round on the way, and jump where a rounding goes the other way.
-JUMPS = {"RoundFwdOp", "DivFwdOp", "FloorDivideFwdOp", "RemainderFwdOp"}
+JUMPS = {
+    "RoundFwdOp", "DivFwdOp", "FloorDivideFwdOp", "RemainderFwdOp", "SmoothQuantFwdOp",
+    "INT8QuantPerTensorFwdOp", "INT8QuantPerChannelFwdOp", "INT8QuantPerTokenGroupFwdOp",
+    "INT4QuantPerGroupFwdOp", "FP8QuantPerTokenGroupFwdOp", "FP8QuantPerBlockFwdOp",
+}  # fmt: skip
 ROWS = [
     row for entry in tileops.registry.entries if entry.status == "implemented"
     for row in rows(entry.name)
