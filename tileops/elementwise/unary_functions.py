@@ -237,33 +237,8 @@ def isfinite(x, p, q, r):
 
 
 @triton.jit
-def normal_below(x):
-    """The normal distribution function to 5e-5 of itself: enough for 16-bit results, and cheaper
-    than the error function, which takes longer than memory does.
-
-    Below zero it is 2 ** (p(|x|) - x * x / (2 * ln 2)), and p, the logarithm of its ratio to the
-    density, is nearly straight: a least-maximum fit on [0, 6], where results round to nothing.
-    """
-    size = tl.abs(x)
-    near = tl.minimum(size, 6.0)
-    p = 2.299006068e-05 * near - 6.111001306e-04
-    p = p * near + 7.195567128e-03
-    p = p * near - 5.118534531e-02
-    p = p * near + 2.600756154e-01
-    p = p * near - 1.150174273
-    p = p * near - 1.000064787
-    tail = tl.exp2(p - size * 0.7213475204444817 * size)
-    return tl.where(x >= 0.0, 1.0 - tail, tail)
-
-
-@triton.jit
 def gelu_none(x, p, q, r):
     return 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
-
-
-@triton.jit
-def gelu_none_half(x, p, q, r):
-    return x * normal_below(x)
 
 
 @triton.jit
