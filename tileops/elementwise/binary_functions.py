@@ -117,9 +117,9 @@ def fmod(a, b):
     divisor = tl.where(plain, divisor, 1.0)
     left = tl.where(plain, size, 0.0)
     if a.dtype == tl.float32:
-        quotient = tl.floor(tl.abs(a) / tl.abs(b))
-        near = plain & (quotient < 2097152.0)
-        first = tl.fma(-tl.where(near, quotient, 0.0).to(tl.float64), divisor, left)
+        times = tl.floor(tl.abs(a) / tl.abs(b))
+        near = plain & (times < 2097152.0)
+        first = tl.fma(-tl.where(near, times, 0.0).to(tl.float64), divisor, left)
         first = tl.where(first < 0.0, first + divisor, first)
         first = tl.where(first >= divisor, first - divisor, first)
         left = tl.where(near, first, left)
