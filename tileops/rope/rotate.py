@@ -23,7 +23,7 @@ __all__ = ["launch_rope"]
 TILE = 2048
 
 
-@triton.jit(do_not_specialize=["step_bits"])
+@triton.jit(do_not_specialize=["octaves_bits"])
 def rope_kernel(
     out_ptr,
     x_ptr,
@@ -37,7 +37,7 @@ def rope_kernel(
     x_position,
     x_head,
     x_inner,
-    step_bits,
+    octaves_bits,
     INTERLEAVED: tl.constexpr,
     WIDE: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -66,7 +66,7 @@ def rope_kernel(
         x = tl.load(x_ptr + widen(rest_column, WIDE) * x_inner, mask=rest_mask)
         tl.store(out_ptr + rest_column, x, mask=rest_mask)
 
-    turns = position.to(tl.float64)[:, None] * turns_per_position(pair, step_bits)[None, :]
+    turns = position.to(tl.float64)[:, None] * turns_per_position(pair, octaves_bits)[None, :]
     sine, cosine = sin_cos_of_turns(turns)
     sine = sine[:, None, :]
     cosine = cosine[:, None, :]
@@ -121,7 +121,7 @@ def launch_rope(
         (batches * position_blocks * head_blocks,),
         *(output, view, position_blocks, head_blocks, positions, heads, half, size),
         *view.stride(),
-        float64_bits(-math.log2(base) / max(half, 1)),
+        float64_bits(math.log2(base) / max(half, 1)),
         INTERLEAVED=rope_layout == "interleaved",
         WIDE=is_wide(view.shape, [view.stride()]),
         BLOCK_S=block_s,
