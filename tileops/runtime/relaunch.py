@@ -7,6 +7,7 @@ else, so that it would launch the same again.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,13 +53,13 @@ class _Launch:
 
     compiled: Any
     grid: tuple[int, int, int]
+    start: Callable[[int | None, list[Any]], Any]
     args: tuple[Any, ...]
     pointers: tuple[tuple[int, int], ...]
     descriptors: tuple[tuple[int, int, Any], ...]
 
     def again(self, memory: Sequence[Any], stream: int | None, watched: bool) -> None:
         """Launches over other memory; a profiler's hooks are served where there are any."""
-        compiled = self.compiled
         args: list[Any] = list(self.args)
         for position, place in self.pointers:
             # Triton would ask the driver about a tensor's address, which is known to be right.
@@ -66,13 +67,26 @@ class _Launch:
         for position, place, descriptor in self.descriptors:
             args[position] = _over(descriptor, memory[place])
         if watched:
-            compiled[self.grid](*args, stream=stream)
-            return
-        x, y, z = self.grid
-        compiled.run(
-            *(x, y, z, stream, compiled.function, compiled.packed_metadata, None, None, None),
-            *args,
-        )
+            self.compiled[self.grid](*args, stream=stream)
+        else:
+            self.start(stream, args)
+
+
+def _starter(compiled: Any, grid: tuple[int, int, int]) -> Callable[[int | None, list[Any]], Any]:
+    """What starts a compiled kernel on a stream, without hooks.
+
+    The launcher of Triton 3.6 makes three functions a call to ask for memory that few kernels need;
+    what it hands the rest to is called directly. Other versions pass on other arguments.
+    """
+    run, function, metadata = compiled.run, compiled.function, compiled.packed_metadata
+    hooks = (None, None, None)
+    scratch = [getattr(run, f"{kind}_scratch_size", None) for kind in ("global", "profile")]
+    if scratch == [0, 0] and _triton().__version__.startswith("3.6."):
+        launch = run.launch
+        options = (run.launch_cooperative_grid, run.launch_pdl, None, None)
+        fixed = (function, *options, metadata, *hooks)
+        return lambda stream, args: launch(*grid, stream, *fixed, *args)
+    return lambda stream, args: run(*grid, stream, function, metadata, *hooks, *args)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +108,7 @@ class Kept:
 
     def call(self, tensors: tuple[torch.Tensor | None, ...]) -> Any:
         """The results of a whole call, its outputs made anew."""
-        if not self._is_current():
+        if not _is_current(self.device):
             with torch.cuda.device(self.device):
                 return self.call(tensors)
         empty = self.empty
@@ -104,14 +118,10 @@ class Kept:
 
     def again(self, memory: tuple[torch.Tensor | None, ...]) -> None:
         """Makes the launches over these tensors, which come in the order of the first call's."""
-        if self._is_current():
-            self._start(memory)
-        else:
+        if not _is_current(self.device):
             with torch.cuda.device(self.device):
-                self._start(memory)
-
-    def _is_current(self) -> bool:
-        return self.device.type != "cuda" or torch._C._cuda_getDevice() == self.device.index
+                return self.again(memory)
+        self._start(memory)
 
     def _start(self, memory: tuple[Any, ...]) -> None:
         if self.workspaces:
@@ -136,15 +146,19 @@ def _allocator(device: torch.device) -> Callable[..., torch.Tensor]:
     )
 
 
-_knobs: Any = None
+def _is_current(device: torch.device) -> bool:
+    return device.type != "cuda" or torch._C._cuda_getDevice() == device.index
+
+
+@functools.cache
+def _triton() -> Any:
+    return importlib.import_module("triton")
 
 
 def _is_watched() -> bool:
     """Whether someone asked Triton to be told of launches."""
-    global _knobs
-    if _knobs is None:
-        _knobs = importlib.import_module("triton.knobs").runtime
-    return _calls(_knobs.launch_enter_hook) or _calls(_knobs.launch_exit_hook)
+    knobs = _triton().knobs.runtime
+    return _calls(knobs.launch_enter_hook) or _calls(knobs.launch_exit_hook)
 
 
 def _calls(hook: Any) -> bool:
@@ -245,7 +259,8 @@ def _launch(
             value = None
         args.append(value)
     x, y, z = (*grid, 1, 1)[:3]
-    return _Launch(compiled, (x, y, z), tuple(args), tuple(pointers), tuple(descriptors))
+    start = _starter(compiled, (x, y, z))
+    return _Launch(compiled, (x, y, z), start, tuple(args), tuple(pointers), tuple(descriptors))
 
 
 def _layout(tensor: torch.Tensor) -> _Layout:
