@@ -1,7 +1,8 @@
 """One first call in a fresh process: `python -m benchmarks.cold_compile_child FORM DEVICE SIZE`.
 
-FORM is "plain" or a boundary policy of `compiling.policy_of`, SIZE "small" or "llama3-8b". torch is there first and does not
-count, nor does the first touch of the device. Out: one JSON line of seconds.
+FORM is "plain" or a boundary policy of `compiling.policy_of`, SIZE "small" or "llama3-8b". torch is
+there first and does not count, nor does the first touch of the device. Out: one JSON line of
+seconds.
 """
 
 from __future__ import annotations

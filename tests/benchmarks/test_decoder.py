@@ -142,7 +142,7 @@ def test_a_first_call_in_a_fresh_process(monkeypatch: Any) -> None:
     monkeypatch.setattr(cold_compile, "_child", child)
     monkeypatch.setattr(cold_compile, "gpu", lambda: None)
     found = {case.id: case.measure() for case in cold_compile.cases(Options())}
-    assert list(found) == ["cpu, plain", "cpu, opaque", "cpu, reference"]
+    assert list(found) == [f"cpu, {form}" for form in ("plain", "default", "opaque", "reference")]
     assert found["cpu, opaque"]["seconds"] == {"cold": 10.5, "disk": 2.5}
     assert found["cpu, plain"]["ours"] == [] and found["cpu, opaque"]["ours"] == ["cold", "disk"]
     text = text_of(cold_compile.shown(found))
