@@ -8,7 +8,13 @@ from collections.abc import Sequence
 import torch
 import torch.nn.functional as F
 
-__all__ = ["fused_add_rms_norm", "layer_norm", "rms_norm"]
+__all__ = [
+    "ada_layer_norm",
+    "fused_add_layer_norm",
+    "fused_add_rms_norm",
+    "layer_norm",
+    "rms_norm",
+]
 
 FLOAT32_EPSILON = float(torch.finfo(torch.float32).eps)
 
@@ -44,6 +50,36 @@ def fused_add_rms_norm(
         y.to(input.dtype).contiguous(),
         total.to(input.dtype).contiguous(),
     )
+
+
+def fused_add_layer_norm(
+    x: torch.Tensor,
+    residual: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    *,
+    eps: float = 1e-6,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(layer_norm(x + residual, weight, bias), x + residual)."""
+    total = _widen(x) + _widen(residual)
+    y = layer_norm(total, weight, bias, normalized_shape=x.shape[-1:], eps=eps)
+    return y.to(x.dtype), total.to(x.dtype).contiguous()
+
+
+def ada_layer_norm(
+    x: torch.Tensor,
+    scale: torch.Tensor,
+    shift: torch.Tensor,
+    gate: torch.Tensor | None = None,
+    *,
+    eps: float = 1e-5,
+) -> torch.Tensor:
+    """(x - mean) / sqrt(var + eps) * scale + shift over the last axis, times gate if given."""
+    y = F.layer_norm(_widen(x), x.shape[-1:], None, None, eps)
+    y = y * scale.to(y.dtype) + shift.to(y.dtype)
+    if gate is not None:
+        y = y * gate.to(y.dtype)
+    return y.to(x.dtype).contiguous()
 
 
 def layer_norm(
