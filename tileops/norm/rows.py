@@ -2,8 +2,8 @@
 
 Rows up to 32768 elements stay in registers. Longer ones are read twice, block by block, with means
 and squared deviations merged by Chan's formula: by one program where there are rows enough to fill
-the chip, else by many programs that meet in a small float32 buffer. A launcher is told by name which
-operator it serves; forms.py says what that operator does to a row. Kernels are in row_kernels.py.
+the chip, else by many programs that meet in a small float32 buffer. Launchers are told which
+operator they serve; forms.py says what that does to a row. Kernels are in row_kernels.py.
 """
 
 from __future__ import annotations
