@@ -48,6 +48,10 @@ class Form:
         """What the kernels read, in their order."""
         return self.x, self.residual, self.scale, self.shift, self.gate
 
+    def has_rows(self) -> bool:
+        """Whether rows are found without a copy."""
+        return rows_of(self.x.shape, list(self._walks()), self.trailing) is not None
+
     def placed(self) -> tuple[Rows, Form]:
         """Rows of the input, which is copied first where strides make no rows."""
         form = self._with_vectors() if self.how == "vector" else self

@@ -3,15 +3,21 @@ against. Half precision is computed in float32 and rounded once; float64 stays f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 __all__ = [
     "ada_layer_norm",
+    "batch_norm",
+    "batch_norm_backward",
     "fused_add_layer_norm",
     "fused_add_rms_norm",
+    "group_norm",
+    "instance_norm",
     "layer_norm",
     "rms_norm",
 ]
@@ -100,6 +106,146 @@ def layer_norm(
         eps,
     )
     return y.to(input.dtype).contiguous()
+
+
+def group_norm(
+    input: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    *,
+    num_groups: int,
+    eps: float = 1e-5,
+) -> torch.Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias, over groups of channels of a sample."""
+    wide = _widen(input)
+    grouped = wide.unflatten(1, (num_groups, input.shape[1] // num_groups))
+    axes = tuple(range(2, grouped.dim()))
+    mean, var = _moments(grouped, axes)
+    y = ((grouped - mean) * torch.rsqrt(var + eps)).flatten(1, 2)
+    return _affine(y, weight, bias).to(input.dtype).contiguous()
+
+
+def instance_norm(
+    input: torch.Tensor,
+    running_mean: torch.Tensor | None = None,
+    running_var: torch.Tensor | None = None,
+    weight: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    *,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """(x - mean) / sqrt(var + eps) * weight + bias, over planes; then the running statistics."""
+    wide = _widen(input)
+    if use_input_stats:
+        mean, var = _moments(wide, tuple(range(2, input.dim())))
+    else:
+        mean, var = _of_channels(running_mean, wide), _of_channels(running_var, wide)
+    y = _affine((wide - mean) * torch.rsqrt(var + eps), weight, bias)
+    y = y.to(input.dtype).contiguous()
+    if running_mean is None or not use_input_stats:
+        return y
+    count = math.prod(input.shape[2:])
+    axes = (0, *range(2, input.dim()))
+    samples = torch.sym_max(input.shape[0], 1)
+    new = (mean.sum(axes) / samples, var.sum(axes) / samples)
+    return y, *_updated(running_mean, running_var, *new, momentum, count, input.shape[0])
+
+
+def batch_norm(
+    input: torch.Tensor,
+    running_mean: torch.Tensor | None = None,
+    running_var: torch.Tensor | None = None,
+    weight: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    *,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> tuple[torch.Tensor | None, ...]:
+    """(x - mean) / sqrt(var + eps) * weight + bias over channels; mean and invstd of a batch, and
+    the running statistics, while training."""
+    wide = _widen(input)
+    if training:
+        mean, var = _moments(wide, (0, *range(2, input.dim())))
+    else:
+        mean, var = _of_channels(running_mean, wide), _of_channels(running_var, wide)
+    invstd = torch.rsqrt(var + eps)
+    y = _affine((wide - mean) * invstd, weight, bias).to(input.dtype).contiguous()
+    if not training:
+        return y, None, None
+    results = (y, mean.flatten(), invstd.flatten())
+    if running_mean is None:
+        return results
+    count = input.shape[0] * math.prod(input.shape[2:])
+    new = (mean.flatten(), var.flatten())
+    return *results, *_updated(running_mean, running_var, *new, momentum, count)
+
+
+def batch_norm_backward(
+    doutput: torch.Tensor,
+    input: torch.Tensor,
+    save_mean: torch.Tensor,
+    save_invstd: torch.Tensor,
+    *,
+    weight: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The gradients of a training batch_norm for input, weight and bias."""
+    dy, wide = _widen(doutput), _widen(input)
+    invstd = _of_channels(save_invstd, wide)
+    normal = (wide - _of_channels(save_mean, wide)) * invstd
+    axes = (0, *range(2, input.dim()))
+    count = torch.sym_max(input.shape[0] * math.prod(input.shape[2:]), 1)
+    dbias = dy.sum(axes, keepdim=True)
+    dweight = (dy * normal).sum(axes, keepdim=True)
+    dx = _affine((dy - dbias / count - normal * (dweight / count)) * invstd, weight, None)
+    return dx.to(input.dtype).contiguous(), dweight.flatten(), dbias.flatten()
+
+
+def _moments(x: torch.Tensor, axes: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mean and biased variance, axes kept; zeros of nothing."""
+    count = torch.sym_max(math.prod(x.shape[axis] for axis in axes), 1)
+    mean = x.sum(axes, keepdim=True) / count
+    return mean, (x - mean).square().sum(axes, keepdim=True) / count
+
+
+def _updated(
+    running_mean: torch.Tensor,
+    running_var: torch.Tensor | None,
+    mean: torch.Tensor,
+    var: torch.Tensor,
+    momentum: float,
+    count: int,
+    samples: int = 1,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Running statistics after a batch, with the unbiased variance; unchanged after an empty one.
+
+    `count` elements are behind each statistic.
+    """
+    assert running_var is not None
+    momentum = momentum * torch.sym_min(count * samples, 1)
+    unbiased = var * (count / torch.sym_max(count - 1, 1))
+    return (
+        running_mean * (1 - momentum) + mean.to(running_mean.dtype) * momentum,
+        running_var * (1 - momentum) + unbiased.to(running_var.dtype) * momentum,
+    )
+
+
+def _of_channels(values: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor:
+    """One value a channel, beside x."""
+    assert values is not None
+    return values.to(x.dtype).view(-1, *[1] * (x.dim() - 2))
+
+
+def _affine(
+    y: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None
+) -> torch.Tensor:
+    if weight is not None:
+        y = y * _of_channels(weight, y)
+    if bias is not None:
+        y = y + _of_channels(bias, y)
+    return y
 
 
 def _widen(x: torch.Tensor) -> torch.Tensor:

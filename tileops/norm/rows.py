@@ -16,10 +16,10 @@ from tileops.norm.forms import Form, form_of
 from tileops.norm.row_kernels import norm_long_row_kernel, norm_row_kernel
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
-from tileops.tiling.config import ceil_div, pow2_at_least, splits, tailed_row_config
+from tileops.tiling.config import ceil_div, many, pow2_at_least, splits, tailed_row_config
 from tileops.tiling.strides import Rows
 
-__all__ = ["launch_long_row", "launch_row", "launch_split_row"]
+__all__ = ["launch_group_row", "launch_long_row", "launch_row", "launch_split_row"]
 
 MAX_ROW_BLOCK = 32768
 CHUNK_BLOCK = 4096
@@ -46,6 +46,21 @@ def launch_row(call: Call, *tensors: torch.Tensor, function: str, **params: Any)
         num_warps=config.warps,
     )
     return None
+
+
+def launch_group_row(
+    call: Call, *tensors: torch.Tensor, function: str, **params: Any
+) -> str | None:
+    """Groups of channels, or single ones, as rows in registers, where those fill the device."""
+    if function == "instance_norm" and tensors[2] is not None:
+        return "running statistics are read or kept"
+    form = form_of(function, tensors, params)
+    if not form.has_rows():
+        return "the strides make no rows"
+    rows, _ = form.placed()
+    if rows.length > CHUNK_BLOCK and many(rows.count) < processors(call):
+        return f"{rows.count} rows do not fill the device"
+    return launch_row(call, *tensors, function=function, **params)
 
 
 def launch_split_row(
