@@ -1,13 +1,14 @@
-"""Normalisation operators."""
+"""Normalisation operators: those over rows here, those over channels in channels.py."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import torch
-
 from tileops.norm import reference
+from tileops.norm.channels import (
+    BatchNormBwdOp,
+    BatchNormFwdOp,
+    GroupNormFwdOp,
+    InstanceNormFwdOp,
+)
 from tileops.runtime.op import Kernel, Op, Policy
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "BatchNormFwdOp",
     "FusedAddLayerNormFwdOp",
     "FusedAddRMSNormFwdOp",
+    "FusedAddRMSNormPerTokenQuantFwdOp",
+    "FusedQKNormRoPEFwdOp",
     "GroupNormFwdOp",
     "InstanceNormFwdOp",
     "LayerNormFwdOp",
@@ -30,14 +33,6 @@ def _of_rows(function: str) -> dict[str, Kernel]:
     """The launchers over rows, by how a row is held."""
     names = ("row", "split_row", "long_row")
     return {name: Kernel(f"tileops.norm.rows:launch_{name}", function) for name in names}
-
-
-def _of_groups(function: str, planes: str) -> dict[str, Kernel]:
-    """The launchers over groups of channels: read once where registers hold them."""
-    return {
-        "row": Kernel("tileops.norm.rows:launch_group_row", function),
-        "planes": Kernel(f"tileops.norm.planes:{planes}"),
-    }
 
 
 class RMSNormFwdOp(Op):
@@ -174,135 +169,65 @@ class AdaLayerNormZeroFwdOp(Op):
     kernel_types = _of_rows("ada_layer_norm")
 
 
-class GroupNormFwdOp(Op):
-    """Normalisation over groups of channels of a sample, in float32, rounded once.
+class FusedAddRMSNormPerTokenQuantFwdOp(Op):
+    """Residual addition, root mean square normalisation and quantization of each row, in one pass.
 
-    Group g holds channels `g * C // num_groups` and on. A group of a single element gives bias, or
-    zero, as torch's operator does; torch.nn.functional refuses it.
+    All of it is float32: `y = rms_norm(input + residual) * weight`, and
+    `scale = min(amax(|y|), scale_ub) / limit`, where limit is 448 for float8_e4m3fn and 127 for
+    int8; q is y / scale, rounded to the nearest, ties to even, and saturated at the limit. A scale
+    is what codes are multiplied by. It is at least 1 / (448 * 512), or float32's epsilon for int8,
+    which are the scales of a row of zeros, whose codes are zeros. residual_out is the sum rounded
+    to the dtype.
 
-    Shapes:
-        input: [B, C, *L]
-        weight (optional): [C]
-        bias (optional): [C]
-        output: [B, C, *L], of input's dtype, contiguous
-
-    Errors: CallError when num_groups is not positive or does not divide C, when weight or bias is
-    not [C], or when the dtypes or devices differ.
-
-    Reference: torch.nn.functional.group_norm
-    """
-
-    reference = staticmethod(reference.group_norm)
-    policy = _FUSED
-    kernel_types = _of_groups("group_norm", "launch_group")
-
-
-class InstanceNormFwdOp(Op):
-    """Normalisation of every channel of every sample, in float32, rounded once.
-
-    With use_input_stats by the plane's own mean and biased variance; running statistics, where
-    given, are then written: `(1 - momentum) * running + momentum * new`, with the average over the
-    samples of means and of unbiased variances. Without, by the running statistics.
+    A row with a NaN or an infinity has NaN for a scale and for every float8 code, and int8 codes
+    of 0; the residual sum keeps what it has. An infinite weight gives an infinite scale, NaN for
+    the float8 codes of its column and 0 for all others, unless scale_ub bounds the scale.
 
     Shapes:
-        input: [B, C, *L]
-        running_mean, running_var (optional, together): [C] float32, written with use_input_stats
-        weight (optional): [C]
-        bias (optional): [C]
-        output: [B, C, *L], of input's dtype, contiguous
+        input: [*B, N]
+        residual: [*B, N]
+        weight: [N]
+        q: [*B, N], of quant_dtype
+        scale: [*B, 1] float32
+        residual_out: [*B, N], of input's dtype
 
-    An empty input leaves the running statistics as they are.
+    Errors: CallError when scale_ub is not positive, or given for int8; when the shapes of input and
+    residual differ, when weight is not [N], or when the dtypes or devices differ. Has no gradient.
 
-    Errors: CallError when one of running_mean and running_var is missing, or both are without
-    use_input_stats; when a plane has a single element; when a vector is not [C], or when the dtypes
-    or devices differ.
-
-    Reference: torch.nn.functional.instance_norm
+    Reference: vllm._custom_ops.rms_norm_dynamic_per_token_quant, which rounds to the dtype on the
+    way, and ignores NaNs
     """
 
-    reference = staticmethod(reference.instance_norm)
+    reference = staticmethod(reference.fused_add_rms_norm_per_token_quant)
     policy = _FUSED
-    kernel_types = _of_groups("instance_norm", "launch_instance")
+    kernel_types = {
+        "row": Kernel("tileops.norm.quantized:launch_row"),
+        "long_row": Kernel("tileops.norm.quantized:launch_long_row"),
+    }
 
 
-class BatchNormFwdOp(Op):
-    """Normalisation of every channel over the batch, in float32, rounded once.
+class FusedQKNormRoPEFwdOp(Op):
+    """Root mean square normalisation of every head of q and k, then rotary embedding, in place.
 
-    While training by mean and biased variance of the batch, which are returned as save_mean and
-    save_invstd = 1 / sqrt(var + eps); running statistics, where given, are then written:
-    `(1 - momentum) * running + momentum * new`, with the unbiased variance. Else by the running
-    statistics, and save_mean and save_invstd are None. The gradient of a training call is
-    BatchNormBwdOp.
+    The packed qkv of a token holds num_heads heads of q, then num_kv_heads of k and as many of v,
+    which stay as they are. The first R values of a head are rotated by row positions[n] of the
+    cache, which holds R / 2 cosines, then R / 2 sines: "neox" pairs value i with i + R / 2,
+    "interleaved" 2 i with 2 i + 1. All of it is float32, rounded once.
 
     Shapes:
-        input: [B, C, *L]
-        running_mean, running_var (optional, together): [C] float32, written while training
-        weight (optional): [C] float32
-        bias (optional): [C] float32
-        output: [B, C, *L], of input's dtype, contiguous
-        save_mean, save_invstd (while training): [C] float32
+        qkv: [N, (num_heads + 2 * num_kv_heads) * D], contiguous, written
+        q_weight: [D]
+        k_weight: [D]
+        cos_sin_cache: [P, R], R even and at most D
+        positions: [N] int64, from 0 to P - 1; no call checks that
 
-    An empty batch gives a save_mean of zeros and leaves the running statistics as they are.
+    Errors: CallError when a count of heads is not positive, when R is odd or exceeds D, when qkv is
+    not contiguous or a shape is not as above, when the dtypes or devices differ, or when qkv
+    requires grad.
 
-    Errors: CallError when one of running_mean and running_var is missing, or both are outside of
-    training; when a channel has a single element, or eps is not positive, while training; when a
-    vector is not [C], or when the dtypes or devices differ.
-
-    Reference: torch.nn.functional.batch_norm
+    Reference: vllm._custom_ops.fused_qk_norm_rope
     """
 
-    reference = staticmethod(reference.batch_norm)
+    reference = staticmethod(reference.fused_qk_norm_rope)
     policy = _FUSED
-    kernel_types = {"planes": Kernel("tileops.norm.planes:launch_batch")}
-
-    @staticmethod
-    def backward(
-        grads: Sequence[torch.Tensor | None],
-        outputs: Sequence[torch.Tensor | None],
-        input: torch.Tensor,
-        running_mean: torch.Tensor | None = None,
-        running_var: torch.Tensor | None = None,
-        weight: torch.Tensor | None = None,
-        bias: torch.Tensor | None = None,
-        *,
-        training: bool,
-        **_: float,
-    ) -> dict[str, Any] | None:
-        """The gradients through BatchNormBwdOp, where that has them."""
-        doutput, *others = grads
-        if not training or doutput is None or any(g is not None for g in others):
-            return None
-        dinput, dweight, dbias = torch.ops.tileops.norm_batch_norm_bwd(
-            doutput, input, outputs[1], outputs[2], weight=weight
-        )
-        # Batch statistics alone make the output.
-        running = {"running_mean": None, "running_var": None}
-        return {"input": dinput, "weight": dweight, "bias": dbias, **running}
-
-
-class BatchNormBwdOp(Op):
-    """The gradients of a batch normalisation by the statistics of the batch.
-
-    With n elements a channel and `normal = (input - save_mean) * save_invstd`:
-    dbias is the sum of doutput, dweight that of `doutput * normal`, and dinput is
-    `weight * save_invstd * (doutput - dbias / n - normal * dweight / n)`, in float32.
-
-    Shapes:
-        doutput: [B, C, *L]
-        input: [B, C, *L]
-        save_mean: [C] float32
-        save_invstd: [C] float32
-        weight (optional): [C] float32
-        dinput: [B, C, *L], of input's dtype, contiguous
-        dweight: [C] float32
-        dbias: [C] float32
-
-    Errors: CallError when doutput is not shaped as input, when a channel has a single element,
-    when a vector is not [C], or when the dtypes or devices differ.
-
-    Reference: torch.ops.aten.native_batch_norm_backward(train=True)
-    """
-
-    reference = staticmethod(reference.batch_norm_backward)
-    policy = _FUSED
-    kernel_types = {"planes": Kernel("tileops.norm.planes:launch_batch_backward")}
+    kernel_types = {"heads": Kernel("tileops.norm.qk_rope:launch_heads")}

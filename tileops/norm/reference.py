@@ -16,13 +16,19 @@ __all__ = [
     "batch_norm_backward",
     "fused_add_layer_norm",
     "fused_add_rms_norm",
+    "fused_add_rms_norm_per_token_quant",
+    "fused_qk_norm_rope",
     "group_norm",
     "instance_norm",
     "layer_norm",
+    "quantized_bounds",
     "rms_norm",
 ]
 
 FLOAT32_EPSILON = float(torch.finfo(torch.float32).eps)
+E4M3 = 448.0
+#: The largest codes.
+CODES = {torch.float8_e4m3fn: E4M3, torch.int8: 127.0}
 
 
 def rms_norm(
@@ -106,6 +112,72 @@ def layer_norm(
         eps,
     )
     return y.to(input.dtype).contiguous()
+
+
+def fused_add_rms_norm_per_token_quant(
+    input: torch.Tensor,
+    residual: torch.Tensor,
+    weight: torch.Tensor,
+    *,
+    quant_dtype: torch.dtype = torch.float8_e4m3fn,
+    eps: float = 1e-6,
+    scale_ub: float | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(codes of rms_norm(input + residual) * weight, their scales, input + residual)."""
+    total = _widen(input) + _widen(residual)
+    y = total * torch.rsqrt(total.square().mean(-1, keepdim=True) + eps) * weight.to(total.dtype)
+    least, most = quantized_bounds(quant_dtype, scale_ub)
+    limit = CODES.get(quant_dtype, E4M3)
+    # A column of zeros is the largest magnitude of rows without elements.
+    largest = F.pad(y.abs(), (0, 1)).amax(-1, keepdim=True).clamp(max=most)
+    # In double precision, since PyTorch multiplies by a rounded 1 / limit on a GPU.
+    scale = (largest.double() / limit).to(largest.dtype).clamp(min=least)
+    with torch.no_grad():
+        q = (y / scale).clamp(-limit, limit)
+        if quant_dtype == torch.int8:
+            q = q.round().nan_to_num(0.0)
+    return q.to(quant_dtype).contiguous(), scale, total.to(input.dtype).contiguous()
+
+
+def quantized_bounds(quant_dtype: torch.dtype, scale_ub: float | None) -> tuple[float, float]:
+    """The least scale, which is that of a row of zeros, and the largest magnitude that counts."""
+    least = FLOAT32_EPSILON if quant_dtype == torch.int8 else 1.0 / (E4M3 * 512.0)
+    return least, math.inf if scale_ub is None else scale_ub
+
+
+def fused_qk_norm_rope(
+    qkv: torch.Tensor,
+    q_weight: torch.Tensor,
+    k_weight: torch.Tensor,
+    cos_sin_cache: torch.Tensor,
+    positions: torch.Tensor,
+    *,
+    num_heads: int,
+    num_kv_heads: int,
+    eps: float = 1e-6,
+    rope_layout: str = "neox",
+) -> torch.Tensor:
+    """The heads of q and k, normalised and rotated by rows of the cache, and those of v."""
+    heads = _widen(qkv).unflatten(1, (num_heads + 2 * num_kv_heads, q_weight.shape[0]))
+    q, k, v = heads.split((num_heads, num_kv_heads, num_kv_heads), 1)
+    normal = torch.cat([_rms_heads(q, q_weight, eps), _rms_heads(k, k_weight, eps)], 1)
+    cosine, sine = cos_sin_cache[positions].to(normal.dtype).unsqueeze(1).chunk(2, -1)
+    rotary = cos_sin_cache.shape[1]
+    turned, rest = normal[..., :rotary], normal[..., rotary:]
+    # Pairs in the last axis.
+    if rope_layout == "neox":
+        turned = turned.unflatten(2, (2, rotary // 2)).mT
+    else:
+        turned = turned.unflatten(2, (rotary // 2, 2))
+    a, b = turned.unbind(-1)
+    turned = torch.stack([a * cosine - b * sine, b * cosine + a * sine], -1)
+    turned = (turned.mT if rope_layout == "neox" else turned).flatten(2)
+    done = torch.cat([turned, rest], 2)
+    return torch.cat([done, v], 1).flatten(1).to(qkv.dtype)
+
+
+def _rms_heads(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight.to(x.dtype)
 
 
 def group_norm(

@@ -19,7 +19,15 @@ from tileops.runtime.processors import processors
 from tileops.tiling.config import ceil_div, many, pow2_at_least, splits, tailed_row_config
 from tileops.tiling.strides import Rows
 
-__all__ = ["launch_group_row", "launch_long_row", "launch_row", "launch_split_row"]
+__all__ = [
+    "CHUNK_BLOCK",
+    "CHUNK_WARPS",
+    "launch_group_row",
+    "launch_long_row",
+    "launch_row",
+    "launch_split_row",
+    "limit_of",
+]
 
 MAX_ROW_BLOCK = 32768
 CHUNK_BLOCK = 4096
@@ -29,7 +37,7 @@ CHUNK_WARPS = 8
 def launch_row(call: Call, *tensors: torch.Tensor, function: str, **params: Any) -> str | None:
     """A row in registers."""
     rows, form = form_of(function, tensors, params).placed()
-    if rows.length > _limit(form):
+    if rows.length > limit_of(form):
         return f"rows of {rows.length} elements do not fit in registers"
     config = tailed_row_config(rows.count, int(rows.length), processors(call))
     call.launch(
@@ -84,7 +92,7 @@ def launch_long_row(call: Call, *tensors: torch.Tensor, function: str, **params:
     return None
 
 
-def _limit(form: Form) -> int:
+def limit_of(form: Form) -> int:
     """The longest row that registers hold without spilling (sm_90, Triton 3.9)."""
     width = form.x.element_size()
     if form.how == "tile":
