@@ -177,7 +177,7 @@ class FusedAddRMSNormPerTokenQuantFwdOp(Op):
     int8; q is y / scale, rounded to the nearest, ties to even, and saturated at the limit. A scale
     is what codes are multiplied by. It is at least 1 / (448 * 512), or float32's epsilon for int8,
     which are the scales of a row of zeros, whose codes are zeros. residual_out is the sum rounded
-    to the dtype.
+    to the dtype. Codes have no gradient.
 
     A row with a NaN or an infinity has NaN for a scale and for every float8 code, and int8 codes
     of 0; the residual sum keeps what it has. An infinite weight gives an infinite scale, NaN for
@@ -192,7 +192,7 @@ class FusedAddRMSNormPerTokenQuantFwdOp(Op):
         residual_out: [*B, N], of input's dtype
 
     Errors: CallError when scale_ub is not positive, or given for int8; when the shapes of input and
-    residual differ, when weight is not [N], or when the dtypes or devices differ. Has no gradient.
+    residual differ, when weight is not [N], or when the dtypes or devices differ.
 
     Reference: vllm._custom_ops.rms_norm_dynamic_per_token_quant, which rounds to the dtype on the
     way, and ignores NaNs

@@ -97,8 +97,10 @@ def limit_of(form: Form) -> int:
     width = form.x.element_size()
     if form.how == "tile":
         return MAX_ROW_BLOCK // width
-    # Two float32 rows of 32768 spill.
-    return MAX_ROW_BLOCK if form.residual is None or width < 4 else MAX_ROW_BLOCK // 2
+    # Two float32 rows of 32768 spill, and so does one beside the operands of its channels.
+    two = form.residual is not None and width == 4
+    grouped = form.how == "group" and form.x.shape[2] != 1
+    return MAX_ROW_BLOCK // 2 if two or grouped else MAX_ROW_BLOCK
 
 
 def _launch_parts(
