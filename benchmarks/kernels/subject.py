@@ -51,6 +51,17 @@ class Subject:
         """Through torch.ops."""
         return self.call()
 
+    def outputs(self) -> tuple[Any, ...]:
+        """Every output of a call; one that writes its inputs gets copies of them."""
+        written = self.layout.overload.written
+        subject = self.with_copy() if written else self
+        results = subject.ours()
+        returned = iter(results if isinstance(results, tuple) else (results,))
+        if not written:
+            return tuple(returned)
+        names = self.layout.bound_outputs
+        return tuple(subject.values[name] if name else next(returned) for name in names)
+
     def plain(self) -> Any:
         """The reference as it is."""
         return self.reference(*self.inputs, **self.keywords)

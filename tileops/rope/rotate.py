@@ -34,9 +34,9 @@ TILE = 2048
 
 
 @triton.jit
-def ramp(u, scale_bits, start_bits, slope_bits, least_bits):
-    """From `least` up to 1 while (u * scale - start) * slope goes from 0 to 1."""
-    along = (u * from_bits(scale_bits) - from_bits(start_bits)) * from_bits(slope_bits)
+def ramp(along, slope_bits, least_bits):
+    """From `least` up to 1 while along * slope goes from 0 to 1."""
+    along *= from_bits(slope_bits)
     least = from_bits(least_bits)
     return least + (1.0 - least) * tl.minimum(tl.maximum(along, 0.0), 1.0)
 
@@ -45,7 +45,7 @@ def ramp(u, scale_bits, start_bits, slope_bits, least_bits):
 def scaled_turns(
     pair,
     half,
-    step_bits,
+    octaves_bits,
     factors_ptr,
     factors_stride,
     scale_bits,
@@ -55,18 +55,19 @@ def scaled_turns(
     RAMP: tl.constexpr,
 ):
     """Turns from one position to the next of the pairs; see `tileops.rope.scaling.Scaling`."""
-    turns = turns_per_position(pair, step_bits)
+    turns = turns_per_position(pair, octaves_bits)
     if RAMP == "turns":
-        turns *= ramp(turns, scale_bits, start_bits, slope_bits, least_bits)
+        along = turns * from_bits(scale_bits) - from_bits(start_bits)
+        turns *= ramp(along, slope_bits, least_bits)
     elif RAMP == "pairs":
-        turns *= ramp(pair.to(tl.float64), scale_bits, start_bits, slope_bits, least_bits)
+        turns *= ramp(from_bits(start_bits) - pair.to(tl.float64), slope_bits, least_bits)
     if factors_ptr is not None:
         factor = tl.load(factors_ptr + pair * factors_stride, mask=pair < half, other=1.0)
         turns /= factor.to(tl.float32).to(tl.float64)
     return turns
 
 
-FLOATS = ["step_bits", "scale_bits", "start_bits", "slope_bits", "least_bits", "amplitude"]
+FLOATS = ["octaves_bits", "scale_bits", "start_bits", "slope_bits", "least_bits", "amplitude"]
 
 
 @triton.jit(do_not_specialize=FLOATS)
@@ -87,7 +88,7 @@ def rope_kernel(
     x_inner,
     positions_stride,
     factors_stride,
-    step_bits,
+    octaves_bits,
     scale_bits,
     start_bits,
     slope_bits,
@@ -125,7 +126,7 @@ def rope_kernel(
         tl.store(out_ptr + rest_column, x, mask=rest_mask)
 
     turns = scaled_turns(
-        pair, half, step_bits, factors_ptr, factors_stride,
+        pair, half, octaves_bits, factors_ptr, factors_stride,
         scale_bits, start_bits, slope_bits, least_bits, RAMP,
     )  # fmt: skip
     if positions_ptr is not None:
@@ -266,7 +267,7 @@ def _launch(
         *(size, *view.stride()),
         1 if positions is None else positions.stride(0),
         1 if factors is None else factors.stride(0),
-        float64_bits(-math.log2(base) / max(half, 1)),
+        float64_bits(math.log2(base) / max(half, 1)),
         *map(float64_bits, scaled.numbers),
         scaled.amplitude,
         RAMP=scaled.ramp,
