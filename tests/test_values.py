@@ -18,7 +18,11 @@ from tileops.testing.tolerance import assert_close
 
 SIZE = 4096
 #: The operators whose functions round on the way, and jump where a rounding goes the other way.
-JUMPS = {"RoundFwdOp", "DivFwdOp", "FloorDivideFwdOp", "RemainderFwdOp"}
+JUMPS = {
+    "RoundFwdOp", "DivFwdOp", "FloorDivideFwdOp", "RemainderFwdOp", "SmoothQuantFwdOp",
+    "INT8QuantPerTensorFwdOp", "INT8QuantPerChannelFwdOp", "INT8QuantPerTokenGroupFwdOp",
+    "INT4QuantPerGroupFwdOp", "FP8QuantPerTokenGroupFwdOp", "FP8QuantPerBlockFwdOp",
+}  # fmt: skip
 #: Those whose codes are nearest to what a sum has rounded: a code may be the next one.
 NEAREST = {"FusedAddRMSNormPerTokenQuantFwdOp"}
 ROWS = [

@@ -35,7 +35,13 @@ from tileops.norm import (
     RMSNormFwdOp,
 )
 from tileops.reduction import SoftmaxFwdOp
-from tileops.rope import RoPEFwdOp
+from tileops.rope import (
+    LongRoPEFwdOp,
+    RoPEFwdOp,
+    RoPELlama31FwdOp,
+    RoPENeoxPositionIdsFwdOp,
+    YaRNFwdOp,
+)
 from tileops.runtime.op import Op
 from tileops.testing.kernels import compile_launch, record
 from tileops.testing.values import launcher_of
@@ -188,6 +194,20 @@ def ropes() -> Iterator[Case]:
             x = meta(8192, 128, dtype=dtype)
             yield Case(
                 f"1d-{layout}-{dtype}", RoPEFwdOp, "pairs", [x], [x], {"rope_layout": layout}
+            )
+    for op in (RoPELlama31FwdOp, YaRNFwdOp, LongRoPEFwdOp):
+        for dtype in (BF16, F32):
+            x = meta(2, 2048, 32, 128, dtype=dtype)
+            params = {"input_layout": "2d"}
+            if op is LongRoPEFwdOp:
+                params |= {"rescale_factors": meta(64, dtype=dtype), "max_position": 131072}
+            yield Case(f"{dtype}", op, "pairs", [x], [x], params)
+    for dtype, index in ((BF16, torch.int64), (F32, torch.int32)):
+        x, positions = meta(4096, 32, 128, dtype=dtype), meta(4096, dtype=index)
+        for part in (None, 32):
+            params = {"max_position": 8192, "rotary_dim": part}
+            yield Case(
+                f"{part}-{dtype}", RoPENeoxPositionIdsFwdOp, "pairs", [x], [x, positions], params
             )
     x = meta(2, 32, 2**18, 160)
     params = {"input_layout": "2d"}

@@ -8,7 +8,7 @@ compiler is the first to see the operator; those that run compiled code on memor
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +22,7 @@ from tileops.testing.faults import CheckFailed, Fault, NothingToCheck
 from tileops.testing.report import sized_calls
 from tileops.testing.sizes import with_size
 
-__all__ = ["SMALL", "Step", "call_steps", "found_by", "run_steps", "steps"]
+__all__ = ["SMALL", "Step", "call_of_class", "call_steps", "found_by", "run_steps", "steps"]
 
 #: Elements at which a compile on the CPU is about the compiler and not about the arithmetic.
 SMALL = 2048
@@ -237,10 +237,14 @@ def _dynamic(rows: Sequence[Row], of_class: bool = False) -> None:
     for row in rows:
         with ExitStack() as stack:
             calls = _fake_sizes(row, stack)
+            instance = None
             if of_class:
-                calls = [_of_class(row, call) for call in calls if not call.free]
+                calls = [call for call in calls if not call.free]
+                # What the class holds is of the mode that its calls are of.
+                held = calls[0].tensors if calls else {}
+                instance = _instance(row, row.tensors("cuda", "fake"), held)
+                calls = [call_of_class(row, call) for call in calls]
             if calls:
-                instance = _instance(row, row.tensors("cuda", "fake")) if of_class else None
                 compiled.check_dynamic(calls, callee=instance)
                 return
     raise NothingToCheck(
@@ -252,7 +256,7 @@ def _dynamic(rows: Sequence[Row], of_class: bool = False) -> None:
 def _unbacked(row: Row, instance: Any = None) -> None:
     """On real tensors: torch 2.13 takes the sizes of fake ones as known, whatever marks them."""
     call = _call(row.shrunk(SMALL))
-    call = call if instance is None else _of_class(row, call)
+    call = call if instance is None else call_of_class(row, call)
     _compiles_unbacked(call, instance)
 
 
@@ -272,10 +276,12 @@ def _has_boundary(row: Row) -> bool:
     return row.bound.op_class is not None and header.takes_tensors and not header.composite
 
 
-def _instance(row: Row, case: Case) -> Any:
+def _instance(row: Row, case: Case, tensors: Mapping[str, torch.Tensor] | None = None) -> Any:
+    """The class with the row's parameters, its construction-time tensors those of `tensors`."""
     cls: Any = row.bound.op_class
+    params = {name: (tensors or {}).get(name, value) for name, value in case.params.items()}
     try:
-        return cls(**case.params)
+        return cls(**params)
     except Exception as error:
         raise CheckFailed(
             f"{row.op}: must take the parameters of the row, got {type(error).__name__}: {error}",
@@ -287,7 +293,7 @@ def _class_static(row: Row) -> None:
     case = row.tensors("cuda", "fake")
     instance = _instance(row, case)
     with case.within():
-        _compiles(_of_class(row, case.call), instance)
+        _compiles(call_of_class(row, case.call), instance)
 
 
 def _class_dynamic(rows: Sequence[Row]) -> None:
@@ -298,7 +304,7 @@ def _class_unbacked(row: Row) -> None:
     _unbacked(row, _instance(row, row.shrunk(SMALL).tensors("cpu")))
 
 
-def _of_class(row: Row, call: Call) -> Call:
+def call_of_class(row: Row, call: Call) -> Call:
     """The call without the tensors that the class took at construction."""
     held = {tensor.name for tensor in row.bound.operator.signature.construction}
     return replace(call, kwargs={k: v for k, v in call.kwargs.items() if k not in held})
