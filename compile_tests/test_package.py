@@ -17,7 +17,6 @@ import pytest
 from tileops.validator.compiled import CHECKS
 
 ROOT = Path(__file__).resolve().parent.parent
-pytestmark = pytest.mark.xdist_group("validate-package")
 
 ENTRY = """\
 {name}FwdOp:

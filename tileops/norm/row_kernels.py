@@ -40,13 +40,10 @@ def _operand(ptr, cols, mask, inside, here, inner, run, HOW: tl.constexpr):
         return 0.0
 
 
-@triton.jit
-def _placed(ptr, row, n1, n2, s0, s1, s2, RANK: tl.constexpr, HOW: tl.constexpr):
-    """The pointer to an operand's rows."""
-    if HOW == "tile" or HOW == "spread" or HOW == "grouped":
-        return ptr + row_offset(row, n1, n2, s0, s1, s2, RANK)
-    else:
-        return ptr
+@triton.constexpr_function
+def _has_rows(how):
+    """Whether an operand lies differently for every row."""
+    return how in ("tile", "spread", "grouped")
 
 
 @triton.jit
@@ -123,9 +120,12 @@ def norm_row_kernel(
     x_ptr += row_offset(row, n1, n2, xs0, xs1, xs2, RANK)
     if RESIDUAL:
         residual_ptr += row_offset(row, n1, n2, rs0, rs1, rs2, RANK)
-    scale_ptr = _placed(scale_ptr, row, n1, n2, as0, as1, as2, RANK, SCALE)
-    shift_ptr = _placed(shift_ptr, row, n1, n2, bs0, bs1, bs2, RANK, SHIFT)
-    gate_ptr = _placed(gate_ptr, row, n1, n2, gs0, gs1, gs2, RANK, GATE)
+    if _has_rows(SCALE):
+        scale_ptr += row_offset(row, n1, n2, as0, as1, as2, RANK)
+    if _has_rows(SHIFT):
+        shift_ptr += row_offset(row, n1, n2, bs0, bs1, bs2, RANK)
+    if _has_rows(GATE):
+        gate_ptr += row_offset(row, n1, n2, gs0, gs1, gs2, RANK)
     x = load_sum(x_ptr, residual_ptr, cols, mask, x_inner, r_inner, RESIDUAL)
     if BLOCK_TAIL > 0:
         tail = BLOCK_N + widen(tl.arange(0, BLOCK_TAIL), WIDE)[None, :]
@@ -301,9 +301,12 @@ def norm_long_row_kernel(
             mean, deviation = _merged(partial_ptr, row, parts, part, length, BLOCK_PARTS)
         rstd = tl.rsqrt((deviation / length + eps).to(tl.float32))
         out_ptr += row * length
-        scale_ptr = _placed(scale_ptr, row, n1, n2, as0, as1, as2, RANK, SCALE)
-        shift_ptr = _placed(shift_ptr, row, n1, n2, bs0, bs1, bs2, RANK, SHIFT)
-        gate_ptr = _placed(gate_ptr, row, n1, n2, gs0, gs1, gs2, RANK, GATE)
+        if _has_rows(SCALE):
+            scale_ptr += row_offset(row, n1, n2, as0, as1, as2, RANK)
+        if _has_rows(SHIFT):
+            shift_ptr += row_offset(row, n1, n2, bs0, bs1, bs2, RANK)
+        if _has_rows(GATE):
+            gate_ptr += row_offset(row, n1, n2, gs0, gs1, gs2, RANK)
         for first in range(start, stop, BLOCK_N):
             cols = widen(first + tl.arange(0, BLOCK_N), WIDE)
             mask = cols < stop

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,15 +165,12 @@ def _calls(hook: Any) -> bool:
     return hook is not None and bool(getattr(hook, "calls", True))
 
 
-def memory(
-    outputs: Sequence[Any], tensors: Sequence[Any], keywords: Mapping[str, Any]
-) -> tuple[Any, ...]:
-    """What the kernels of a call may point to. An output that is a written input counts as that."""
-    return (
-        *(None if any(o is t for t in tensors) else o for o in outputs),
-        *tensors,
-        *(value for value in keywords.values() if isinstance(value, torch.Tensor)),
-    )
+def memory(outputs: Sequence[Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """What the kernels of a call may point to. An output that is a written input counts as that.
+
+    Absent tensors keep their places.
+    """
+    return (*(None if any(o is t for t in tensors) else o for o in outputs), *tensors)
 
 
 class KeptLaunches:
