@@ -261,9 +261,7 @@ def _one_own_node(call: Call, frames: Frames) -> None:
         )
 
 
-def _opchecks(
-    call: Call, results: Sequence[torch.Tensor | None], traced: bool
-) -> tuple[str, ...]:
+def _opchecks(call: Call, results: Sequence[torch.Tensor | None], traced: bool) -> tuple[str, ...]:
     """opcheck's tests; its schema test does arithmetic that torch lacks for eight-bit floats, and
     with gradients it adds all results up, which codes and floats are not to be."""
     narrow = any(t.is_floating_point() and t.dtype.itemsize == 1 for t in call.tensors.values())
