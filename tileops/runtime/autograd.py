@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from tileops.manifest.language.syntax import Literal
 from tileops.runtime import sibling, spread
 from tileops.runtime.bound import Bound, Layout
 from tileops.runtime.errors import CallError
@@ -133,10 +132,15 @@ def _function(
 def _codes(bound: Bound, layout: Layout) -> tuple[int, ...]:
     """The results that are codes beside other results: always of eight-bit floats, which are no
     more a function to differentiate than integers are."""
-    dtypes = [bound.operator.signature.outputs[at].dtype for at in layout.returned]
+    # Imported here: registration, which every import makes, reads no signatures.
+    from tileops.manifest.language.syntax import Literal
+
+    signature = bound.operator.signature
+    if len(layout.returned) < 2 or not signature:
+        return ()
+    dtypes = [signature.outputs[at].dtype for at in layout.returned]
     constants = [dtype.value if isinstance(dtype, Literal) else "" for dtype in dtypes]
-    found = tuple(i for i, name in enumerate(constants) if str(name).startswith("float8"))
-    return found if len(dtypes) > 1 else ()
+    return tuple(i for i, name in enumerate(constants) if str(name).startswith("float8"))
 
 
 def _refusal(bound: Bound) -> Callable[..., Any]:
