@@ -46,8 +46,8 @@ def _child(form: str, device: str, size: str, folder: Path) -> dict[str, Any]:
 
 
 def forms(device: str) -> tuple[str, ...]:
-    """The plain model, and ours by boundary policy."""
-    return ("plain", "opaque", "reference", *(("kernel",) if device == "cuda" else ()))
+    """The plain model, and ours by boundary policy; "default" is every operator's own."""
+    return ("plain", "default", "opaque", "reference", *(("kernel",) if device == "cuda" else ()))
 
 
 def measure(form: str, device: str, quick: bool) -> Values:

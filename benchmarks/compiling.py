@@ -8,19 +8,25 @@ would be handed what was compiled under another policy.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
+
+
+def policy_of(name: str) -> AbstractContextManager[Any]:
+    """A boundary policy for all operators, or "default", which leaves every one its own."""
+    import tileops
+
+    return nullcontext() if name == "default" else tileops.boundary_policy(name)
 
 
 def compile_under(
     policy: str, function: Callable[..., Any], arguments: Sequence[Any]
 ) -> Callable[..., Any]:
-    """`function` for arguments of these shapes; `policy` is "opaque", "reference" or "kernel"."""
+    """`function` for arguments of these shapes under a policy of `policy_of`."""
     import torch
 
-    import tileops
-
     compiled = torch.compile(function, fullgraph=True, dynamic=False, backend=_own_inductor())
-    with tileops.boundary_policy(policy):
+    with policy_of(policy):
         compiled(*arguments)
     return compiled
 

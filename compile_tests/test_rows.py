@@ -29,6 +29,7 @@ from compile_tests.registry import (
     class_of,
     parameters,
 )
+from tileops.testing.boundary import call_of_class
 from tileops.testing.call import Call
 from tileops.testing.cases import Row
 from tileops.testing.compiled import (
@@ -108,7 +109,8 @@ def test_class_on_fake_cuda(row):
     names = [f"{row.bound.namespace}::{row.bound.header.operator}"]
     assert list(cls.compile_op_names) == names
     with case.within():
-        has_types_of(row, check_static(case.call, callee=instance), "cuda")
+        call = call_of_class(row, case.call)
+        has_types_of(row, check_static(call, callee=instance), "cuda")
 
 
 def fake_cuda_sizes(row: Row) -> list[Call]:

@@ -185,7 +185,7 @@ def compiled(subjects: Sequence[Subject]) -> Calls:
 
 def error_of(subject: Subject) -> float | None:
     """||ours - reference|| / ||reference||, the worst output; None without a reference value."""
-    ours = subject.ours()
+    ours = subject.outputs()
     try:
         want = subject.plain()
     except torch.OutOfMemoryError:

@@ -51,6 +51,19 @@ class Subject:
         """Through torch.ops."""
         return self.call()
 
+    def outputs(self) -> tuple[Any, ...]:
+        """What the reference gives: every output, and what inputs that are no output become. A call
+        that writes its inputs gets copies of them."""
+        written = self.layout.overload.written
+        subject = self.with_copy() if written else self
+        results = subject.ours()
+        returned = iter(results if isinstance(results, tuple) else (results,))
+        if not written:
+            return tuple(returned)
+        layout = self.layout
+        outputs = (subject.values[n] if n else next(returned) for n in layout.bound_outputs)
+        return (*outputs, *(subject.values[name] for name in layout.unbound))
+
     def plain(self) -> Any:
         """The reference as it is."""
         return self.reference(*self.inputs, **self.keywords)

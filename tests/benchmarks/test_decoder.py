@@ -92,7 +92,7 @@ def test_the_forms_are_held_against_the_plain_one(monkeypatch: Any) -> None:
     values = end_to_end.measure("cpu", "decode", 2, quick=True)
     assert json.loads(json.dumps(values, allow_nan=False)) == values
     assert values["wrong"] == [] and values["failures"] == {}
-    assert values["ours"] == ["tileops opaque", "tileops reference"]
+    assert values["ours"] == ["tileops default", "tileops opaque", "tileops reference"]
     assert set(values["ms"]) == {"plain", *values["ours"]}
 
     wrong = dataclasses.replace(decoder.TILEOPS, silu_and_mul=lambda x: x.chunk(2, dim=-1)[0])
@@ -112,7 +112,7 @@ def test_a_form_that_cannot_be_made_leaves_the_others(monkeypatch: Any) -> None:
     monkeypatch.setattr(decoder, "SMALL", TINY)
     monkeypatch.setattr(end_to_end, "REPEAT_S", 0.0)
     values = end_to_end.measure("cpu", "prefill", 1, quick=True)
-    assert values["ours"] == ["tileops opaque"]
+    assert values["ours"] == ["tileops default", "tileops opaque"]
     assert values["failures"] == {"tileops reference": "RuntimeError: no such policy here"}
 
 
@@ -142,7 +142,7 @@ def test_a_first_call_in_a_fresh_process(monkeypatch: Any) -> None:
     monkeypatch.setattr(cold_compile, "_child", child)
     monkeypatch.setattr(cold_compile, "gpu", lambda: None)
     found = {case.id: case.measure() for case in cold_compile.cases(Options())}
-    assert list(found) == ["cpu, plain", "cpu, opaque", "cpu, reference"]
+    assert list(found) == [f"cpu, {form}" for form in ("plain", "default", "opaque", "reference")]
     assert found["cpu, opaque"]["seconds"] == {"cold": 10.5, "disk": 2.5}
     assert found["cpu, plain"]["ours"] == [] and found["cpu, opaque"]["ours"] == ["cold", "disk"]
     text = text_of(cold_compile.shown(found))

@@ -68,7 +68,7 @@ def test_what_serves_an_operator(capsys: pytest.CaptureFixture[str]) -> None:
     header, *lines, policy = capsys.readouterr().out.splitlines()
     assert header.split() == ["target", "implementation", "function"]
     assert [line.split()[:2] for line in lines][-1] == ["eager", "reference"]
-    assert lines[0].split()[2] == "tileops.norm.rms_norm:launch_row"
+    assert lines[0].split()[2] == "tileops.norm.rows:launch_row"
     assert policy.startswith("boundary policy: ")
     assert main(["show", "SSDRecurrentFwdOp", "--implementations"]) == 0
     assert "has no implementation: it is spec-only" in capsys.readouterr().out

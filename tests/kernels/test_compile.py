@@ -26,9 +26,22 @@ from tileops.elementwise import (
     SinusoidalFwdOp,
     WhereFwdOp,
 )
-from tileops.norm import FusedAddRMSNormFwdOp, LayerNormFwdOp, RMSNormFwdOp
+from tileops.norm import (
+    AdaLayerNormFwdOp,
+    AdaLayerNormZeroFwdOp,
+    FusedAddLayerNormFwdOp,
+    FusedAddRMSNormFwdOp,
+    LayerNormFwdOp,
+    RMSNormFwdOp,
+)
 from tileops.reduction import SoftmaxFwdOp
-from tileops.rope import RoPEFwdOp
+from tileops.rope import (
+    LongRoPEFwdOp,
+    RoPEFwdOp,
+    RoPELlama31FwdOp,
+    RoPENeoxPositionIdsFwdOp,
+    YaRNFwdOp,
+)
 from tileops.runtime.op import Op
 from tileops.testing.kernels import compile_launch, record
 from tileops.testing.values import launcher_of
@@ -53,40 +66,48 @@ def meta(*shape: int, dtype: torch.dtype = BF16) -> torch.Tensor:
     return torch.empty(shape, dtype=dtype, device="meta")
 
 
+def normed(x: torch.Tensor, op: type[Op], name: str, launcher: str) -> Case:
+    """A call of an operator over rows."""
+    tiles, vectors = {
+        RMSNormFwdOp: (0, 1),
+        FusedAddRMSNormFwdOp: (1, 1),
+        LayerNormFwdOp: (0, 2),
+        FusedAddLayerNormFwdOp: (1, 2),
+        AdaLayerNormFwdOp: (2, 0),
+        AdaLayerNormZeroFwdOp: (3, 0),
+    }[op]
+    w = meta(x.shape[-1], dtype=x.dtype)
+    added = op in (FusedAddRMSNormFwdOp, FusedAddLayerNormFwdOp)
+    params: dict[str, Any] = {"eps": 1e-5}
+    if op in (RMSNormFwdOp, LayerNormFwdOp):
+        params["normalized_shape"] = [x.shape[-1]]
+    inputs = [x, *[x] * tiles, *[w] * vectors]
+    return Case(name, op, launcher, [x] * (1 + added), list(inputs), params)
+
+
 def norms() -> Iterator[Case]:
+    plain = (RMSNormFwdOp, FusedAddRMSNormFwdOp, LayerNormFwdOp)
+    others = (FusedAddLayerNormFwdOp, AdaLayerNormFwdOp, AdaLayerNormZeroFwdOp)
     sizes = ((65536, 128), (2048, 4096), (2048, 16384), (512, 32768))
     for dtype in (F16, BF16, F32):
-        for rows, n in sizes if dtype != F16 else ((2048, 5120),):
-            x, w = meta(rows, n, dtype=dtype), meta(n, dtype=dtype)
-            shape = {"normalized_shape": [n]}
-            name = f"{n}-{dtype}"
-            yield Case(name, RMSNormFwdOp, "row", [x], [x, w], {**shape, "eps": None})
-            long = n == 32768 and dtype == F32
-            launcher = "long_row" if long else "row"
-            yield Case(name, FusedAddRMSNormFwdOp, launcher, [x, x], [x, x, w])
-            yield Case(name, LayerNormFwdOp, "row", [x], [x, w, w], shape)
-    for rows, n, dtype in ((2048, 5120, BF16), (2048, 20480, BF16), (2048, 5120, F32)):
-        x, w = meta(rows, n, dtype=dtype), meta(n, dtype=dtype)
-        shape = {"normalized_shape": [n]}
-        yield Case(f"tail-{n}-{dtype}", RMSNormFwdOp, "row", [x], [x, w], {**shape, "eps": None})
-        yield Case(f"tail-{n}-{dtype}", FusedAddRMSNormFwdOp, "row", [x, x], [x, x, w])
-        yield Case(f"tail-{n}-{dtype}", LayerNormFwdOp, "row", [x], [x, w, w], shape)
-    x, w = meta(4, 102400), meta(102400)
-    shape = {"normalized_shape": [102400]}
-    for launcher in ("split_row", "long_row"):
-        yield Case("long", RMSNormFwdOp, launcher, [x], [x, w], shape)
-        yield Case("long", FusedAddRMSNormFwdOp, launcher, [x, x], [x, x, w])
-        yield Case("long", LayerNormFwdOp, launcher, [x], [x, w, w], shape)
+        for rows, n in (*sizes, (2048, 5120), (2048, 20480)) if dtype != F16 else ((2048, 5120),):
+            x = meta(rows, n, dtype=dtype)
+            most = {op: 32768 for op in plain + others}
+            most |= dict.fromkeys(others[1:], 32768 // dtype.itemsize)
+            if dtype == F32:
+                most |= {FusedAddRMSNormFwdOp: 16384, FusedAddLayerNormFwdOp: 16384}
+            newer = others if n in (5120, most[others[1]]) else ()
+            for op in plain + newer if dtype != F16 else plain[:1]:
+                yield normed(x, op, f"{n}-{dtype}", "row" if n <= most[op] else "long_row")
+    for op in plain + others:
+        yield normed(meta(4, 102400), op, "long", "split_row")
+        yield normed(meta(4, 102400), op, "long", "long_row")
     x = meta(2, 32, 2048, 128).transpose(1, 2)
-    w = meta(128)
-    shape = {"normalized_shape": [128]}
-    yield Case("swapped", RMSNormFwdOp, "row", [x], [x, None], shape)
-    yield Case("swapped", LayerNormFwdOp, "row", [x], [x, None, w], shape)
+    for op in (RMSNormFwdOp, LayerNormFwdOp):
+        yield normed(x, op, "swapped", "row")
     x = meta(2**19 + 1, 4096)
-    yield Case("wide", RMSNormFwdOp, "row", [x], [x, None], {"normalized_shape": [4096]})
-    yield Case(
-        "wide", LayerNormFwdOp, "long_row", [x], [x, None, None], {"normalized_shape": [4096]}
-    )
+    yield normed(x, RMSNormFwdOp, "wide", "row")
+    yield normed(x, LayerNormFwdOp, "wide", "long_row")
 
 
 def softmaxes() -> Iterator[Case]:
@@ -173,6 +194,20 @@ def ropes() -> Iterator[Case]:
             x = meta(8192, 128, dtype=dtype)
             yield Case(
                 f"1d-{layout}-{dtype}", RoPEFwdOp, "pairs", [x], [x], {"rope_layout": layout}
+            )
+    for op in (RoPELlama31FwdOp, YaRNFwdOp, LongRoPEFwdOp):
+        for dtype in (BF16, F32):
+            x = meta(2, 2048, 32, 128, dtype=dtype)
+            params = {"input_layout": "2d"}
+            if op is LongRoPEFwdOp:
+                params |= {"rescale_factors": meta(64, dtype=dtype), "max_position": 131072}
+            yield Case(f"{dtype}", op, "pairs", [x], [x], params)
+    for dtype, index in ((BF16, torch.int64), (F32, torch.int32)):
+        x, positions = meta(4096, 32, 128, dtype=dtype), meta(4096, dtype=index)
+        for part in (None, 32):
+            params = {"max_position": 8192, "rotary_dim": part}
+            yield Case(
+                f"{part}-{dtype}", RoPENeoxPositionIdsFwdOp, "pairs", [x], [x, positions], params
             )
     x = meta(2, 32, 2**18, 160)
     params = {"input_layout": "2d"}

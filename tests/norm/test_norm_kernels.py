@@ -1,4 +1,4 @@
-"""The kernels against the float64 references, in the interpreter and on a GPU."""
+"""The kernels over rows against the float64 references, in the interpreter and on a GPU."""
 
 from __future__ import annotations
 
@@ -8,144 +8,169 @@ import pytest
 import torch
 
 from tests.devices import DEVICES, gpu
-from tileops.norm import FusedAddRMSNormFwdOp, LayerNormFwdOp, RMSNormFwdOp
+from tileops.norm import (
+    AdaLayerNormFwdOp,
+    AdaLayerNormZeroFwdOp,
+    FusedAddLayerNormFwdOp,
+    FusedAddRMSNormFwdOp,
+    LayerNormFwdOp,
+    RMSNormFwdOp,
+)
 from tileops.testing.tolerance import assert_close
 from tileops.testing.values import poisoned, serve, stride_variants
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+#: What follows the input: (tensors of its shape, tensors of a row's shape).
+OTHERS = {
+    RMSNormFwdOp: (0, 1),
+    LayerNormFwdOp: (0, 2),
+    FusedAddRMSNormFwdOp: (1, 1),
+    FusedAddLayerNormFwdOp: (1, 2),
+    AdaLayerNormFwdOp: (2, 0),
+    AdaLayerNormZeroFwdOp: (3, 0),
+}
+#: Those whose rows may have several axes, and whose weights are optional.
+SHAPED = (RMSNormFwdOp, LayerNormFwdOp)
+ADDING = (FusedAddRMSNormFwdOp, FusedAddLayerNormFwdOp)
+every_op = pytest.mark.parametrize("op", OTHERS, ids=lambda op: op.__name__)
 
 
-def check_rms(x, weight, trailing: int = 1, eps: float | None = 1e-6, only=None) -> str:
-    params = {"normalized_shape": list(x.shape[-trailing:]), "eps": eps}
-    y = poisoned(x.shape, x.dtype, x.device)
-    served = serve(RMSNormFwdOp, [y], [x, weight], params, only)
-    wide = None if weight is None else weight.double()
-    exact = RMSNormFwdOp.reference(x.double(), wide, **params)
-    assert_close(y, exact, x.dtype, math.prod(params["normalized_shape"]))
+def others(op, x, trailing: int = 1) -> list[torch.Tensor]:
+    """What the operator takes with x."""
+    tiles, vectors = OTHERS[op]
+    return [torch.randn(x.shape, device=x.device).to(x.dtype) for _ in range(tiles)] + [
+        torch.randn(x.shape[-trailing:], device=x.device).to(x.dtype) for _ in range(vectors)
+    ]
+
+
+def turned(tensor) -> list[torch.Tensor]:
+    return [view for _, view in stride_variants(tensor)][1:]
+
+
+def check(op, x, given=None, trailing: int = 1, only=None, eps: float | None = 1e-5) -> str:
+    """Holds the kernel to the reference; the name of the launcher that served."""
+    params = {"normalized_shape": list(x.shape[-trailing:])} if op in SHAPED else {}
+    params["eps"] = eps
+    given = others(op, x, trailing) if given is None else given
+    ys = [poisoned(x.shape, x.dtype, x.device) for _ in range(1 + (op in ADDING))]
+    served = serve(op, ys, [x, *given], params, only)
+    wide = [None if t is None else t.double() for t in (x, *given)]
+    exact = op.reference(*wide, **params)
+    for y, wanted in zip(ys, exact if isinstance(exact, tuple) else (exact,), strict=True):
+        assert_close(y, wanted, x.dtype, math.prod(x.shape[-trailing:]))
     return served
 
 
-def check_add(x, residual, weight, only=None) -> str:
-    y, total = poisoned(x.shape, x.dtype, x.device), poisoned(x.shape, x.dtype, x.device)
-    params = {"eps": 1e-6}
-    served = serve(FusedAddRMSNormFwdOp, [y, total], [x, residual, weight], params, only)
-    exact, exact_total = FusedAddRMSNormFwdOp.reference(
-        x.double(), residual.double(), weight.double(), **params
-    )
-    assert_close(y, exact, x.dtype, x.shape[-1])
-    assert_close(total, exact_total, x.dtype)
-    return served
-
-
-def check_layer(x, weight, bias, trailing: int = 1, only=None) -> str:
-    params = {"normalized_shape": list(x.shape[-trailing:]), "eps": 1e-5}
-    y = poisoned(x.shape, x.dtype, x.device)
-    served = serve(LayerNormFwdOp, [y], [x, weight, bias], params, only)
-    wide = [None if t is None else t.double() for t in (weight, bias)]
-    exact = LayerNormFwdOp.reference(x.double(), *wide, **params)
-    assert_close(y, exact, x.dtype, math.prod(params["normalized_shape"]))
-    return served
-
-
+@every_op
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     "shape",
-    [(5, 37), (1, 1), (301, 8), (2, 3, 64), (3, 1000), (64,), (3, 1300), (2, 2049), (2, 2, 5120)],
+    [(5, 37), (1, 1), (31, 8), (2, 3, 64), (64,), (3, 1300), (2, 5120)],
 )
-def test_rows(device, dtype, shape) -> None:
-    x, r = torch.randn(2, *shape, device=device).to(dtype)
-    w, b = torch.randn(2, shape[-1], device=device).to(dtype)
-    assert check_rms(x, w) == "row"
-    assert check_rms(x, None, eps=None) == "row"
-    assert check_add(x, r, w) == "row"
-    assert check_layer(x, w, b) == "row"
-    assert check_layer(x, None, b) == "row"
-    assert check_layer(x, w, None) == "row"
+def test_rows(op, device, dtype, shape) -> None:
+    x = torch.randn(shape, device=device).to(dtype)
+    assert check(op, x) == "row"
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_weights_are_optional(device) -> None:
+    x, w = torch.randn(2, 3, 1000, device=device)
+    assert check(RMSNormFwdOp, x, [None], eps=None) == "row"
+    assert check(LayerNormFwdOp, x, [None, w[0]]) == "row"
+    assert check(LayerNormFwdOp, x, [w[0], None]) == "row"
+
+
+@every_op
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("trailing", [1, 2, 3])
-def test_strides(device, trailing) -> None:
-    x = torch.randn(3, 2, 4, 10, device=device, dtype=torch.bfloat16)
-    w = torch.randn(x.shape[-trailing:], device=device, dtype=torch.bfloat16)
-    for _how, view in stride_variants(x):
-        check_rms(view, w, trailing)
-        check_layer(view, w, w, trailing)
-        if trailing == 1:
-            check_add(view, x.flip(0), w)
-    for _how, weight in stride_variants(w):
-        check_rms(x, weight, trailing)
+def test_strides(op, device, trailing) -> None:
+    if trailing > 1 and op not in SHAPED:
+        return
+    x = torch.randn(3, 1, 2, 10, device=device, dtype=torch.bfloat16)
+    given = others(op, x, trailing)
+    ways = [(x, *given), *zip(*(turned(t) for t in (x, *given)), strict=False)]
+    for at in range(len(ways)):
+        # Every operand lies in another way than its neighbour.
+        views = [ways[(at + i) % len(ways)][i] for i in range(len(ways[0]))]
+        check(op, views[0], views[1:], trailing)
 
 
+@every_op
 @pytest.mark.parametrize("device", DEVICES)
-def test_expanded_and_swapped_batches(device) -> None:
-    x = torch.randn(4, 1, 6, 16, device=device, dtype=torch.float16).expand(4, 3, 6, 16)
-    w = torch.randn(1, device=device, dtype=torch.float16).expand(16)
-    check_rms(x, w)
-    check_rms(x.transpose(1, 2), w)
-    check_add(x, x.flip(1), w)
-    check_layer(x.permute(2, 0, 1, 3), w, w)
+def test_expanded_and_swapped_batches(op, device) -> None:
+    x = torch.randn(2, 1, 4, 16, device=device, dtype=torch.float16).expand(2, 3, 4, 16)
+    given = others(op, x)
+    check(op, x, given)
+    swapped = [t.transpose(1, 2) if t.dim() == 4 else t for t in given]
+    check(op, x.transpose(1, 2), swapped)
+    # One scale for all tokens of an image, and one weight for all of a row.
+    spread = [t[:, :1, :1].expand(x.shape) if t.dim() == 4 else t[:1].expand(16) for t in given]
+    check(op, x, spread)
+    check(op, x.contiguous(), [x.flip(1) if t.dim() == 4 else t for t in given])
 
 
+@every_op
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("only", ["split_row", "long_row"])
-@pytest.mark.parametrize("length", [8192, 12289])
-def test_long_rows(device, only, length) -> None:
-    x, r = torch.randn(2, 2, 3, length, device=device).to(torch.bfloat16) * 2 + 5
-    w, b = torch.randn(2, length, device=device).to(torch.bfloat16)
-    check_rms(x, w, only=only)
-    check_rms(x.transpose(0, 1), None, only=only)
-    check_add(x, r, w, only=only)
-    check_layer(x, w, b, only=only)
-    check_layer(x.transpose(0, 1), None, None, only=only)
+def test_long_rows(op, device, only) -> None:
+    x = torch.randn(2, 1, 8200, device=device).to(torch.bfloat16) * 2 + 5
+    check(op, x, only=only)
+    x = torch.randn(2, 1, 8192, device=device).to(torch.bfloat16) * 2 + 5
+    check(op, x.transpose(0, 1), [None] * 2 if op is LayerNormFwdOp else None, only=only)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("op", "most"), [(LayerNormFwdOp, 32768), (AdaLayerNormFwdOp, 8192)])
+def test_rows_that_registers_do_not_hold(op, most, device) -> None:
+    assert check(op, torch.randn(8, most + 1, device=device)) == "long_row"
 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_the_mean_may_be_far_from_zero(device) -> None:
     x = torch.randn(2, 9000, device=device) + 1000
     y = poisoned(x.shape, x.dtype, device)
-    exact = LayerNormFwdOp.reference(x.double(), normalized_shape=[9000])
+    params = {"normalized_shape": [9000], "eps": 1e-5}
+    exact = LayerNormFwdOp.reference(x.double(), **params)
     for only in ("row", "split_row", "long_row"):
-        serve(LayerNormFwdOp, [y], [x, None, None], {"normalized_shape": [9000]}, only)
+        serve(LayerNormFwdOp, [y], [x, None, None], params, only)
         assert float((y - exact).norm() / exact.norm()) < 2e-4
 
 
+@every_op
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf, 0.0])
 @pytest.mark.parametrize("only", ["row", "split_row", "long_row"])
-def test_special_values(device, special, only) -> None:
+def test_special_values(op, device, special, only) -> None:
     x = torch.randn(3, 5000, device=device)
     x[1] = special
     x[2, 3] = special
-    check_rms(x, None, only=only)
-    check_layer(x, None, None, only=only)
+    given = [torch.zeros_like(x)] if op in ADDING else []
+    given += others(op, x)[len(given) :]
+    check(op, x, given, only=only)
 
 
+@every_op
 @pytest.mark.parametrize("device", DEVICES)
-def test_offsets_past_two_to_the_31(device) -> None:
+def test_offsets_past_two_to_the_31(op, device) -> None:
     store = torch.empty(2**31 + 64, dtype=torch.bfloat16, device=device)
     x = store.as_strided((2, 64), (2**31, 1))
     x.copy_(torch.randn(2, 64, device=device))
-    w = torch.ones(64, dtype=torch.bfloat16, device=device)
-    check_rms(x, w)
-    check_rms(x, w, only="long_row")
-    check_add(x, x, w)
-    check_layer(x, w, w)
+    given = others(op, x)
+    check(op, x, given)
+    check(op, x, given, only="long_row")
+    check(op, x.contiguous(), [x if t.dim() == 2 else t for t in given])
 
 
 @gpu
+@every_op
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     "shape",
     [(2048, 4096), (2048, 5120), (512, 16384), (4096, 32, 128), (300, 40000), (4, 102400)],
 )
-def test_full_size(dtype, shape) -> None:
-    x, r = torch.randn(2, *shape, device="cuda").to(dtype)
-    w, b = torch.randn(2, shape[-1], device="cuda").to(dtype)
-    check_rms(x, w)
-    check_add(x, r, w)
-    check_layer(x, w, b)
+def test_full_size(op, dtype, shape) -> None:
+    check(op, torch.randn(shape, device="cuda").to(dtype))
 
 
 @gpu

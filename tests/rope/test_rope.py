@@ -17,14 +17,21 @@ rope = RoPEFwdOp.reference
 
 def turned(x: torch.Tensor, layout: str, base: float) -> torch.Tensor:
     """Pairs as complex numbers, times e ** (i * angle); x is [B, S, H, D]."""
+    half = x.shape[-1] // 2
+    return turned_by(x, base ** (-torch.arange(half, dtype=torch.float64) / half), layout)
+
+
+def turned_by(x, frequency, layout="neox", position=None) -> torch.Tensor:
+    """As `turned`, by the frequencies that are given."""
     x = x.double()
     half = x.shape[-1] // 2
     if layout == "neox":
         z = torch.complex(x[..., :half], x[..., half:])
     else:
         z = torch.complex(x[..., ::2], x[..., 1::2])
-    frequency = base ** (-torch.arange(half, dtype=torch.float64) / half)
-    angle = torch.arange(x.shape[1], dtype=torch.float64)[:, None] * frequency
+    if position is None:
+        position = torch.arange(x.shape[1])
+    angle = position.double()[:, None] * frequency
     z = z * torch.polar(torch.ones_like(angle), angle)[:, None, :]
     if layout == "neox":
         return torch.cat((z.real, z.imag), dim=-1)

@@ -48,15 +48,16 @@ class Compiled:
 
 def serve(kernel, kept, out, tensors, n=5, own=True):
     """A call by way of the kept launches, as the dispatcher makes it; whether it was a first one."""
-    memory = relaunch.memory([out], tensors, {"n": n})
-    key = (n, tuple(t.shape for t in tensors))
+    memory = relaunch.memory([out], tensors)
+    key = (n, tuple(None if t is None else t.shape for t in tensors))
     found = kept.find(key)
     if found is not None:
         found.again(memory)
         return False
     call = RecordingCall(CPU, None)
     partial = call.empty((2, 3), torch.float32) if own else torch.empty(6)
-    call.launch(kernel, (4,), out, *tensors, n, partial, num_warps=2)
+    there = [t for t in tensors if t is not None]
+    call.launch(kernel, (4,), out, *there, n, partial, num_warps=2)
     kept.keep(key, call, ("row", (("flat", "too long"),)), memory, 1, lambda outputs: outputs[0])
     return True
 
@@ -79,6 +80,18 @@ def test_the_same_kernel_runs_over_the_tensors_of_the_next_call():
         and result.shape == (5,)
         and result.dtype is c.dtype
     )
+
+
+def test_an_absent_tensor_keeps_its_place():
+    kernel, kept = Kernel(), KeptLaunches()
+    for first in (True, False):
+        out, x = torch.zeros(5), torch.ones(5)
+        assert serve(kernel, kept, out, [x, None]) is first
+        args = kernel.log[-1][1]
+    assert args[:2] == (out.data_ptr(), x.data_ptr())
+    (found,) = kept._kept.values()
+    found.call((x, None))
+    assert kernel.log[-1][1][1] == x.data_ptr()
 
 
 def test_memory_of_others_is_not_kept():
@@ -296,3 +309,13 @@ def test_a_first_call_inside_a_capture_says_what_to_do():
     result = ops.norm_rms_norm_fwd(x, None, normalized_shape=[997])
     expected = torch.nn.functional.rms_norm(x, (997,))
     torch.testing.assert_close(result, expected, rtol=1e-2, atol=1e-2)
+
+
+@gpu
+def test_an_absent_keyword_tensor_and_workspaces():
+    """More than once, since only the first call runs its launcher."""
+    x, dy = torch.randn(2, 4096, 16, device="cuda")
+    mean, invstd = x.mean(0), x.var(0).rsqrt()
+    first, *others = [ops.norm_batch_norm_bwd(dy, x, mean, invstd) for _ in range(3)]
+    for found in others:
+        torch.testing.assert_close(found, first, rtol=0, atol=0)

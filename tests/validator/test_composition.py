@@ -71,7 +71,7 @@ STAGES = (
     "{name: first, op: BFwdOp}, {name: one, kernel: row}, "
     "{name: second, op: BFwdOp}, {name: two, kernel: split_row, optional: true}"
 )
-LAUNCHER = Kernel("tileops.norm.rms_norm:launch_row")
+LAUNCHER = Kernel("tileops.norm.rows:launch_row", "rms_norm")
 
 
 @pytest.mark.rule("CMP-3")

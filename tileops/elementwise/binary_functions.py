@@ -107,7 +107,8 @@ def fmod(a, b):
     """What division towards zero leaves, exactly, with a's sign; float32 or float64.
 
     By long division in float64: a quotient below 2 ** 53 is too large by one at most, so that the
-    fused product leaves an exact difference. Nearly always there is one step.
+    fused product leaves an exact difference. Of float32 numbers the first step takes the quotient
+    in float32, off by one at most where it is below 2 ** 21, and nearly always is the last.
     """
     a, b = tl.broadcast(a, b)
     size = tl.abs(a.to(tl.float64))
@@ -115,6 +116,13 @@ def fmod(a, b):
     plain = (size < float("inf")) & (divisor > 0.0) & (divisor < float("inf"))
     divisor = tl.where(plain, divisor, 1.0)
     left = tl.where(plain, size, 0.0)
+    if a.dtype == tl.float32:
+        times = tl.floor(tl.abs(a) / tl.abs(b))
+        near = plain & (times < 2097152.0)
+        first = tl.fma(-tl.where(near, times, 0.0).to(tl.float64), divisor, left)
+        first = tl.where(first < 0.0, first + divisor, first)
+        first = tl.where(first >= divisor, first - divisor, first)
+        left = tl.where(near, first, left)
     while tl.max((left >= divisor).to(tl.int32)) > 0:
         step = smaller_multiple(left, divisor, a.dtype == tl.float64)
         quotient = tl.floor(left / step)

@@ -21,7 +21,7 @@ __all__ = ["launch_dropout"]
 @triton.jit
 def random_24_bits(seed, index):
     """SplitMix64 of the seed at an index; see reference.py, whose bits these are."""
-    z = (index.to(tl.uint64) + 1) * 0x9E3779B97F4A7C15 + seed.to(tl.uint64)
+    z = (index.to(tl.uint64) + 1) * 0x9E3779B97F4A7C15 + tl.cast(seed, tl.uint64)
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB
     return ((z ^ (z >> 31)) >> 40).to(tl.int32)

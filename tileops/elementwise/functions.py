@@ -16,12 +16,13 @@ import torch
 
 from tileops.elementwise import activation_functions as activations
 from tileops.elementwise import binary_functions as binary
+from tileops.elementwise import half_functions as half
 from tileops.elementwise import selection_functions as selections
 from tileops.elementwise import unary_functions as unary
 from tileops.elementwise.scalars import refuse_alpha, scalar_argument
 from tileops.runtime.launch import Call
 
-__all__ = ["CHOICES", "FUNCTIONS", "Chosen", "Function", "choose", "gelu_name"]
+__all__ = ["CHOICES", "FUNCTIONS", "Chosen", "Function", "choose"]
 
 Tensors = Sequence[torch.Tensor]
 
@@ -30,18 +31,25 @@ Tensors = Sequence[torch.Tensor]
 class Function:
     """A device function and the parameters that it is passed.
 
-    `real`: integers come as float32. `parts`: complex numbers are two real elements. `eight`: takes
-    eight-bit floats, as float32. `moves`: elements of every dtype, for it leaves them as they are.
-    `heavy`: takes so many registers that a thread gets few elements.
+    `half`: another one, cheaper, for results of half precision. `real`: integers come as float32.
+    `parts`: complex numbers are two real elements. `eight`: takes eight-bit floats, as float32.
+    `moves`: elements of every dtype, for it leaves them as they are. `heavy`: takes so many
+    registers that a thread gets few elements.
     """
 
-    device: Any
+    exact: Any
+    half: Any = None
     real: bool = False
     scalars: tuple[str, ...] = ()
     parts: bool = False
     eight: bool = False
     moves: bool = False
     heavy: bool = False
+
+    def device(self, output: torch.Tensor) -> Any:
+        """The device function for results of that dtype."""
+        narrow = output.dtype in (torch.float16, torch.bfloat16)
+        return self.half if narrow and self.half is not None else self.exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +62,13 @@ class Chosen:
 
 
 FUNCTIONS = {
-    "exp": Function(unary.exp, real=True),
+    "exp": Function(unary.exp, half.exp, real=True),
     "log": Function(unary.log, real=True),
     "sqrt": Function(unary.sqrt, real=True),
     "rsqrt": Function(unary.rsqrt, real=True),
     "abs": Function(unary.absolute),
     "neg": Function(unary.neg, parts=True),
-    "reciprocal": Function(unary.reciprocal, real=True),
+    "reciprocal": Function(unary.reciprocal, half.reciprocal, real=True),
     "sign": Function(unary.sign),
     "sin": Function(unary.sin, real=True),
     "cos": Function(unary.cos, real=True),
@@ -71,28 +79,27 @@ FUNCTIONS = {
     "round_fraction": Function(unary.round_fraction),
     "round_multiple": Function(unary.round_multiple),
     "erf": Function(unary.erf, real=True),
-    "log1p": Function(unary.log1p, real=True),
-    "expm1": Function(unary.expm1, real=True),
-    "sigmoid": Function(unary.sigmoid, real=True),
-    "tanh": Function(unary.tanh, real=True),
+    "log1p": Function(unary.log1p, half.log1p, real=True),
+    "expm1": Function(unary.expm1, half.expm1, real=True),
+    "sigmoid": Function(unary.sigmoid, half.sigmoid, real=True),
+    "tanh": Function(unary.tanh, half.tanh, real=True),
     "logical_not": Function(unary.logical_not),
     "bitwise_not": Function(unary.bitwise_not),
     "isnan": Function(unary.isnan, eight=True),
     "isinf": Function(unary.isinf, real=True, eight=True),
     "isfinite": Function(unary.isfinite, real=True, eight=True),
-    "gelu_none": Function(unary.gelu_none),
-    "gelu_none_half": Function(unary.gelu_none_half),
+    "gelu_none": Function(unary.gelu_none, half.gelu_none),
     "gelu_tanh": Function(unary.gelu_tanh),
     "relu": Function(activations.relu),
-    "silu": Function(activations.silu),
+    "silu": Function(activations.silu, half.silu),
     "hardswish": Function(activations.hardswish),
     "hardsigmoid": Function(activations.hardsigmoid),
-    "mish": Function(activations.mish),
-    "selu": Function(activations.selu),
-    "elu": Function(activations.elu, scalars=("alpha",)),
+    "mish": Function(activations.mish, half.mish),
+    "selu": Function(activations.selu, half.selu),
+    "elu": Function(activations.elu, half.elu, scalars=("alpha",)),
     "leaky_relu": Function(activations.leaky_relu, scalars=("negative_slope",)),
     "hardtanh": Function(activations.hardtanh, scalars=("min_val", "max_val")),
-    "softplus": Function(activations.softplus, scalars=("beta", "threshold")),
+    "softplus": Function(activations.softplus, half.softplus, scalars=("beta", "threshold")),
     "add": Function(binary.add, parts=True),
     "add_scaled": Function(binary.add_scaled),
     "sub": Function(binary.sub, parts=True),
@@ -182,13 +189,7 @@ def _power(call: Call, function: str, inputs: Any, params: dict[str, Any]) -> Ch
 
 
 def _gelu(call: Call, function: str, inputs: Any, params: dict[str, Any]) -> Chosen | str:
-    return Chosen(gelu_name(inputs[0], params.get("approximate", "none")), inputs)
-
-
-def gelu_name(x: torch.Tensor, approximate: str) -> str:
-    """The device function of GELU for tensors like x."""
-    narrow = approximate == "none" and x.element_size() == 2
-    return "gelu_none_half" if narrow else f"gelu_{approximate}"
+    return Chosen(f"gelu_{params.get('approximate', 'none')}", inputs)
 
 
 def _bitwise_not(call: Call, function: str, inputs: Any, params: dict[str, Any]) -> Chosen | str:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
 
-from tileops.elementwise.functions import FUNCTIONS, gelu_name
+from tileops.elementwise.functions import FUNCTIONS
 from tileops.runtime.launch import Call
 from tileops.tiling.config import ceil_div, tile_config
 from tileops.tiling.device import accumulator, widen
 from tileops.tiling.strides import is_wide
 
 __all__ = ["launch_gelu_and_mul", "launch_silu_and_mul"]
-
-
-@triton.jit
-def _silu(x, p, q, r):
-    return x / (1.0 + tl.exp(-x))
 
 
 @triton.jit
@@ -50,17 +43,17 @@ def gated_kernel(
 
 def launch_silu_and_mul(call: Call, output: torch.Tensor, input: torch.Tensor) -> str | None:
     """silu(gate) * up."""
-    return _launch(call, output, input, _silu)
+    return _launch(call, output, input, "silu")
 
 
 def launch_gelu_and_mul(
     call: Call, output: torch.Tensor, input: torch.Tensor, *, approximate: str = "none"
 ) -> str | None:
     """gelu(gate) * up."""
-    return _launch(call, output, input, FUNCTIONS[gelu_name(input, approximate)].device)
+    return _launch(call, output, input, f"gelu_{approximate}")
 
 
-def _launch(call: Call, output: torch.Tensor, input: torch.Tensor, function: Any) -> str | None:
+def _launch(call: Call, output: torch.Tensor, input: torch.Tensor, function: str) -> str | None:
     rows, length = output.shape
     config = tile_config(rows, length, crossed=input.stride(1) > 1)
     column_blocks = ceil_div(length, config.block)
@@ -68,7 +61,7 @@ def _launch(call: Call, output: torch.Tensor, input: torch.Tensor, function: Any
         gated_kernel,
         (ceil_div(rows, config.rows) * column_blocks,),
         *(output, input, column_blocks, rows, length, input.stride(0), input.stride(1)),
-        FUNCTION=function,
+        FUNCTION=FUNCTIONS[function].device(output),
         WIDE=is_wide(input.shape, [input.stride()]),
         BLOCK_ROWS=config.rows,
         BLOCK_N=config.block,

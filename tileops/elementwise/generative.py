@@ -19,13 +19,13 @@ __all__ = ["launch_alibi", "launch_sinusoidal"]
 TILE = 1024
 
 
-@triton.jit(do_not_specialize=["step_bits"])
+@triton.jit(do_not_specialize=["octaves_bits"])
 def sinusoidal_kernel(
     out_ptr,
     column_blocks,
     rows,
     length,
-    step_bits,
+    octaves_bits,
     WIDE: tl.constexpr,
     BLOCK_ROWS: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -36,7 +36,7 @@ def sinusoidal_kernel(
     row = widen(program // column_blocks, WIDE) * (BLOCK_ROWS * STEPS)
     row = row + tl.arange(0, BLOCK_ROWS)[:, None]
     cols = widen(program % column_blocks, WIDE) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
-    frequency = turns_per_position(cols // 2, step_bits)
+    frequency = turns_per_position(cols // 2, octaves_bits)
     for _ in range(STEPS):
         sine, cosine = sin_cos_of_turns(row.to(tl.float64) * frequency)
         y = tl.where(cols % 2 == 0, sine, cosine)
@@ -56,7 +56,7 @@ def launch_sinusoidal(
 ) -> str | None:
     """The position table."""
     rows, length = output.shape
-    step = -2.0 * math.log2(10000.0) / int(length)
+    octaves = 2.0 * math.log2(10000.0) / int(length)
     block_n = min(pow2_at_least(int(length)), TILE)
     block_rows = TILE // block_n
     column_blocks = ceil_div(length, block_n)
@@ -67,7 +67,7 @@ def launch_sinusoidal(
     call.launch(
         sinusoidal_kernel,
         (ceil_div(rows, block_rows * steps) * column_blocks,),
-        *(output, column_blocks, rows, length, float64_bits(step)),
+        *(output, column_blocks, rows, length, float64_bits(octaves)),
         WIDE=is_wide(output.shape, []),
         BLOCK_ROWS=block_rows,
         BLOCK_N=block_n,

@@ -292,7 +292,7 @@ def _plan(
         else:
             output, operands = _parts(output), [_parts(x) for x in operands]
     constants = {
-        "FUNCTION": function.device,
+        "FUNCTION": function.device(output),
         "COUNT": len(operands),
         "REAL": function.real,
         "EIGHT": eight,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tileops.gemm import reference
-from tileops.runtime.op import Kernel, Op
+from tileops.runtime.op import Kernel, Op, Policy
 
 __all__ = ["GEMMFwdOp"]
 
@@ -23,8 +23,12 @@ class GEMMFwdOp(Op):
         CallError when a rank, dtype or device is wrong, or when a and b disagree about K.
 
     Reference: torch.mm
+
+    Compiled for CUDA it is torch.mm, under PyTorch's settings of precision, unless
+    `tileops.boundary_policy` says otherwise: host time of a node is more than the kernels gain.
     """
 
+    policy = Policy(cuda="reference")
     reference = staticmethod(reference.gemm)
     kernel_types = {
         "descriptor": Kernel("tileops.gemm.gemm_descriptor:launch_descriptor"),

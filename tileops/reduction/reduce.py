@@ -1,7 +1,7 @@
 """Reductions: launchers.
 
-One kernel reduces a tensor seen as kept by reduced elements (view.py), cut into programs by
-plan.py; where kept elements are few, several programs share one and a second kernel merges their
+One kernel reduces a tensor seen as kept by reduced elements (tiling.view), cut into programs by
+tiling.plan; where kept elements are few, several share one result and a second kernel merges their
 states in a fixed order, without atomics. What is accumulated is a line of folds.py. Everything that
 follows from shape, strides and dtype is worked out once and kept, since it costs more host time
 than the launch.
@@ -18,12 +18,12 @@ import torch
 import triton.language as tl
 
 from tileops.reduction.folds import FOLDS, Fold
-from tileops.reduction.plan import Plan, plan_of
 from tileops.reduction.reduce_kernels import merge_kernel, reduce_kernel
-from tileops.reduction.view import View, axes_of, view_of
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
 from tileops.tiling.config import ceil_div, float64_bits, pow2_at_least
+from tileops.tiling.plan import Plan, plan_of
+from tileops.tiling.view import View, axes_of, view_of
 
 __all__ = [
     "TORCH_TYPES",

@@ -15,7 +15,6 @@ import torch
 import triton.language as tl
 
 from tileops.reduction.folds import FOLDS
-from tileops.reduction.plan import plan_of
 from tileops.reduction.reduce import (
     TORCH_TYPES,
     TYPES,
@@ -26,10 +25,11 @@ from tileops.reduction.reduce import (
 )
 from tileops.reduction.reduce_kernels import reduce_kernel
 from tileops.reduction.scan_kernel import scan_kernel
-from tileops.reduction.view import axes_of, view_of
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
 from tileops.tiling.config import ceil_div, pow2_at_least
+from tileops.tiling.plan import plan_of
+from tileops.tiling.view import axes_of, view_of
 
 __all__ = ["launch_direct", "launch_split"]
 

@@ -1,7 +1,9 @@
-"""Rotary embedding: one kernel for every layout and stride.
+"""Rotary embedding: one kernel for every layout, stride and scaling of frequencies.
 
 A program takes some positions and some heads of one batch entry. Angles are made in the kernel,
-once for all its heads, so that memory holds nothing but x and the result.
+once for all its heads, so that memory holds nothing but x and the result. A scaling is a ramp
+between two factors of the frequency, over the frequencies or over the pairs, or a divisor for each
+pair; its numbers come as float64 from the host, where `scaling` makes them.
 """
 
 from __future__ import annotations
@@ -12,21 +14,67 @@ import torch
 import triton
 import triton.language as tl
 
+from tileops.rope import scaling
+from tileops.rope.scaling import PLAIN, Scaling
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
 from tileops.tiling.config import ceil_div, float64_bits, pow2_at_least
-from tileops.tiling.device import sin_cos_of_turns, turns_per_position, widen
+from tileops.tiling.device import from_bits, sin_cos_of_turns, turns_per_position, widen
 from tileops.tiling.strides import is_wide
 
-__all__ = ["launch_rope"]
+__all__ = [
+    "launch_llama31",
+    "launch_long_rope",
+    "launch_position_ids",
+    "launch_rope",
+    "launch_yarn",
+]
 
 TILE = 2048
 
 
-@triton.jit(do_not_specialize=["step_bits"])
+@triton.jit
+def ramp(u, scale_bits, start_bits, slope_bits, least_bits):
+    """From `least` up to 1 while (u * scale - start) * slope goes from 0 to 1."""
+    along = (u * from_bits(scale_bits) - from_bits(start_bits)) * from_bits(slope_bits)
+    least = from_bits(least_bits)
+    return least + (1.0 - least) * tl.minimum(tl.maximum(along, 0.0), 1.0)
+
+
+@triton.jit
+def scaled_turns(
+    pair,
+    half,
+    octaves_bits,
+    factors_ptr,
+    factors_stride,
+    scale_bits,
+    start_bits,
+    slope_bits,
+    least_bits,
+    RAMP: tl.constexpr,
+):
+    """Turns from one position to the next of the pairs; see `tileops.rope.scaling.Scaling`."""
+    turns = turns_per_position(pair, octaves_bits)
+    if RAMP == "turns":
+        turns *= ramp(turns, scale_bits, start_bits, slope_bits, least_bits)
+    elif RAMP == "pairs":
+        turns *= ramp(pair.to(tl.float64), scale_bits, start_bits, slope_bits, least_bits)
+    if factors_ptr is not None:
+        factor = tl.load(factors_ptr + pair * factors_stride, mask=pair < half, other=1.0)
+        turns /= factor.to(tl.float32).to(tl.float64)
+    return turns
+
+
+FLOATS = ["octaves_bits", "scale_bits", "start_bits", "slope_bits", "least_bits", "amplitude"]
+
+
+@triton.jit(do_not_specialize=FLOATS)
 def rope_kernel(
     out_ptr,
     x_ptr,
+    positions_ptr,
+    factors_ptr,
     position_blocks,
     head_blocks,
     positions,
@@ -37,7 +85,15 @@ def rope_kernel(
     x_position,
     x_head,
     x_inner,
-    step_bits,
+    positions_stride,
+    factors_stride,
+    octaves_bits,
+    scale_bits,
+    start_bits,
+    slope_bits,
+    least_bits,
+    amplitude,
+    RAMP: tl.constexpr,
     INTERLEAVED: tl.constexpr,
     WIDE: tl.constexpr,
     BLOCK_S: tl.constexpr,
@@ -47,7 +103,9 @@ def rope_kernel(
 ):
     """BLOCK_S positions by BLOCK_H heads by all pairs a program.
 
-    BLOCK_REST: 0, or what holds the elements past the pairs, which are copied.
+    positions_ptr: what each position counts as, or None: itself. factors_ptr: what the frequencies
+    are divided by, or None. BLOCK_REST: 0, or what holds the elements past the pairs, which are
+    copied.
     """
     program = tl.program_id(0)
     head_block = program % head_blocks
@@ -66,8 +124,16 @@ def rope_kernel(
         x = tl.load(x_ptr + widen(rest_column, WIDE) * x_inner, mask=rest_mask)
         tl.store(out_ptr + rest_column, x, mask=rest_mask)
 
-    turns = position.to(tl.float64)[:, None] * turns_per_position(pair, step_bits)[None, :]
-    sine, cosine = sin_cos_of_turns(turns)
+    turns = scaled_turns(
+        pair, half, octaves_bits, factors_ptr, factors_stride,
+        scale_bits, start_bits, slope_bits, least_bits, RAMP,
+    )  # fmt: skip
+    if positions_ptr is not None:
+        at = positions_ptr + position * positions_stride
+        position = tl.load(at, mask=position < positions, other=0)
+    sine, cosine = sin_cos_of_turns(position.to(tl.float64)[:, None] * turns[None, :])
+    sine *= amplitude
+    cosine *= amplitude
     sine = sine[:, None, :]
     cosine = cosine[:, None, :]
     if INTERLEAVED:
@@ -102,10 +168,87 @@ def launch_rope(
     rotary_dim: int | None = None,
 ) -> str | None:
     """Rotary embedding at positions 0 to S - 1."""
-    if not 0.0 < base < math.inf:
-        return f"base {base} has no logarithm"
-    view = x[None, :, None, :] if input_layout == "1d" else x
-    batches, positions, heads, size = view.shape
+    return _launch(call, output, _batched(x, input_layout), base, rotary_dim, layout=rope_layout)
+
+
+def launch_llama31(
+    call: Call,
+    output: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    input_layout: str = "1d",
+    base: float = 10000.0,
+    **params: float,
+) -> str | None:
+    """Frequencies of long wavelengths divided by a factor."""
+    return _launch(call, output, _batched(x, input_layout), base, scaled=scaling.llama31(**params))
+
+
+def launch_yarn(
+    call: Call,
+    output: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    input_layout: str = "1d",
+    base: float = 10000.0,
+    **params: float,
+) -> str | None:
+    """Frequencies divided by a factor from some pair on, and longer vectors."""
+    scaled = scaling.yarn(int(x.shape[-1]), base, **params)
+    return _launch(call, output, _batched(x, input_layout), base, scaled=scaled)
+
+
+def launch_long_rope(
+    call: Call,
+    output: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    input_layout: str = "1d",
+    base: float = 10000.0,
+    rescale_factors: torch.Tensor | None = None,
+    max_position: int = 4096,
+    original_max_position: int = 4096,
+) -> str | None:
+    """Frequencies divided by a factor of each pair, and longer vectors."""
+    scaled = Scaling(amplitude=scaling.long_amplitude(max_position, original_max_position))
+    view = _batched(x, input_layout)
+    return _launch(call, output, view, base, scaled=scaled, factors=rescale_factors)
+
+
+def launch_position_ids(
+    call: Call,
+    output: torch.Tensor,
+    x: torch.Tensor,
+    positions: torch.Tensor,
+    *,
+    max_position: int,
+    base: float = 10000.0,
+    rotary_dim: int | None = None,
+) -> str | None:
+    """Rotary embedding of tokens whose positions are given."""
+    return _launch(call, output, x[None], base, rotary_dim, positions=positions)
+
+
+def _batched(x: torch.Tensor, input_layout: str) -> torch.Tensor:
+    """x as [B, S, H, D]."""
+    return x[None, :, None, :] if input_layout == "1d" else x
+
+
+def _launch(
+    call: Call,
+    output: torch.Tensor,
+    view: torch.Tensor,
+    base: float,
+    rotary_dim: int | None = None,
+    *,
+    layout: str = "neox",
+    scaled: Scaling | None = PLAIN,
+    positions: torch.Tensor | None = None,
+    factors: torch.Tensor | None = None,
+) -> str | None:
+    if not 0.0 < base < math.inf or scaled is None:
+        return "a frequency or its scaling is not a finite number"
+    batches, places, heads, size = view.shape
     half = (int(size) if rotary_dim is None else int(rotary_dim)) // 2
     rest = int(size) - 2 * half
     block_p = pow2_at_least(half)
@@ -113,16 +256,21 @@ def launch_rope(
     block_h = min(pow2_at_least(int(heads)), max(1, TILE // width))
     block_s = max(1, TILE // (width * block_h))
     enough = 2 * processors(call)
-    while block_s > 1 and batches * ceil_div(positions, block_s) < enough:
+    while block_s > 1 and batches * ceil_div(places, block_s) < enough:
         block_s //= 2
-    position_blocks, head_blocks = ceil_div(positions, block_s), ceil_div(heads, block_h)
+    position_blocks, head_blocks = ceil_div(places, block_s), ceil_div(heads, block_h)
     call.launch(
         rope_kernel,
         (batches * position_blocks * head_blocks,),
-        *(output, view, position_blocks, head_blocks, positions, heads, half, size),
-        *view.stride(),
-        float64_bits(-math.log2(base) / max(half, 1)),
-        INTERLEAVED=rope_layout == "interleaved",
+        *(output, view, positions, factors, position_blocks, head_blocks, places, heads, half),
+        *(size, *view.stride()),
+        1 if positions is None else positions.stride(0),
+        1 if factors is None else factors.stride(0),
+        float64_bits(math.log2(base) / max(half, 1)),
+        *map(float64_bits, scaled.numbers),
+        scaled.amplitude,
+        RAMP=scaled.ramp,
+        INTERLEAVED=layout == "interleaved",
         WIDE=is_wide(view.shape, [view.stride()]),
         BLOCK_S=block_s,
         BLOCK_H=block_h,

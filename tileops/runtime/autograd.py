@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from tileops.manifest.language.syntax import Literal
 from tileops.runtime import sibling, spread
 from tileops.runtime.bound import Bound, Layout
 from tileops.runtime.errors import CallError
@@ -99,6 +100,7 @@ def _function(
     else:
         backward = _refusal(bound)
     holds = bool(spread.objects(bound.operator))
+    codes = _codes(bound, layout)
 
     def forward(ctx: Any, *args: Any) -> Any:
         ctx.set_materialize_grads(False)
@@ -116,6 +118,8 @@ def _function(
         else:
             with torch._C._AutoDispatchBelowAutograd():
                 result = operator(*args[:positional], **keywords)
+        if codes:
+            ctx.mark_non_differentiable(*(result[i] for i in codes))
         if by_sibling is not None:
             saved += result if isinstance(result, tuple) else (result,)
         ctx.save_for_backward(*saved)
@@ -124,6 +128,15 @@ def _function(
     name = f"{bound.header.op}_{layout.overload.name}"
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     return type(name, (torch.autograd.Function,), members)
+
+
+def _codes(bound: Bound, layout: Layout) -> tuple[int, ...]:
+    """The results that are codes beside other results: always of eight-bit floats, which are no
+    more a function to differentiate than integers are."""
+    dtypes = [bound.operator.signature.outputs[at].dtype for at in layout.returned]
+    constants = [dtype.value if isinstance(dtype, Literal) else "" for dtype in dtypes]
+    found = tuple(i for i, name in enumerate(constants) if str(name).startswith("float8"))
+    return found if len(dtypes) > 1 else ()
 
 
 def _refusal(bound: Bound) -> Callable[..., Any]:

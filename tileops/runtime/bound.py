@@ -119,6 +119,11 @@ class Layout:
             keywords.append(Keyword(name, tuple(places[part] for part in names), gather))
         return Split(tuple(positional), tuple(keywords))
 
+    def keyword_tensors(self) -> tuple[str, ...]:
+        """The tensors that launchers get by keyword, present or not, in the order of the split."""
+        at = [k.positions[0] for k in self.split().keywords if k.gather is None]
+        return tuple(self.arguments[i].name for i in at if self.arguments[i].is_tensor)
+
     @property
     def held(self) -> tuple[str, ...]:
         """The construction-time tensors."""

@@ -68,6 +68,7 @@ class Dispatcher:
     def __init__(self, bound: Bound, layout: Layout) -> None:
         self._bound = bound
         self._layout = layout
+        self._keyword_tensors = layout.keyword_tensors()
         self._subject = bound.header.operator
         self._choices: dict[Any, tuple[str, tuple[Candidate, ...]]] = {}
         #: The launches of earlier calls, by what they depend on.
@@ -175,7 +176,8 @@ class Dispatcher:
         call = call_on(device)
         memory: tuple[Any, ...] = ()
         if key is not None:
-            memory = relaunch.memory(outputs, tensors, keywords)
+            others = [keywords[name] for name in self._keyword_tensors]
+            memory = relaunch.memory(outputs, (*tensors, *others))
             kept = self.kept.find(key)
             if kept is not None:
                 kept.again(memory)

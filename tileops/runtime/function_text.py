@@ -150,10 +150,8 @@ def _kept(layout: Layout, key: str) -> list[str]:
     if layout.overload.written:
         # Whether what is written overlaps another argument is asked first.
         return lines
-    split = layout.split()
-    arguments = [layout.arguments[i] for i in split.positional]
-    arguments += [layout.arguments[i] for k in split.keywords for i in k.positions]
-    memory = _tuple(a.name for a in arguments if a.is_tensor)
+    inputs = [layout.arguments[i].name for i in layout.split().positional]
+    memory = _tuple((*inputs, *layout.keyword_tensors()))
     return [
         *lines,
         f"{_INDENT}_found = _find(_key)",

@@ -32,9 +32,15 @@ class _GraphCall(Call):
 
     def launch(self, kernel: Any, grid: tuple[int, ...], *args: Any, **options: Any) -> None:
         """Records the launch; grids may be symbolic, and empty when they run."""
-        if any(hasattr(value, "fn") for value in (*args, *options.values())):
+        if any(_is_unfit(value) for value in (*args, *options.values())):
             raise _NotInlined
         torch.library.wrap_triton(kernel)[grid](*args, **options)
+
+
+def _is_unfit(argument: Any) -> bool:
+    """Functions; and integers that Inductor takes for 32 bits wide, since it looks at the upper
+    bound alone."""
+    return hasattr(argument, "fn") or (type(argument) is int and argument < -(2**31))
 
 
 def inliner(dispatcher: Dispatcher) -> Callable[..., Any]:

@@ -30,7 +30,9 @@ def expression(layout: Layout) -> str:
 def _part(argument: SchemaArgument) -> str:
     name, kind = argument.name, argument.type
     if argument.is_tensor:
-        text = f"{name}.dtype, {name}.shape, {name}.stride(), {name}.device, "
+        # Strides of what is contiguous follow from its shape, but for axes of one element.
+        strides = f"{name}.is_contiguous() or {name}.stride()"
+        text = f"{name}.dtype, {name}.shape, {strides}, {name}.device, "
         text = f"({text}{name}.data_ptr() % {_ALIGNMENT})"
     elif kind.startswith("Scalar") and not kind.startswith("ScalarType"):
         return f"type({name}), repr({name})"

@@ -7,8 +7,9 @@ else, so that it would launch the same again.
 
 from __future__ import annotations
 
+import functools
 import importlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ import torch
 from tileops.runtime.launch import Call, current_stream
 
 _LIMIT = 512
-_Layout = tuple[torch.Size, tuple[int, ...], torch.dtype]
+_Layout = tuple[tuple[int, ...], tuple[int, ...], torch.dtype]
 
 
 class RecordingCall(Call):
@@ -52,13 +53,13 @@ class _Launch:
 
     compiled: Any
     grid: tuple[int, int, int]
+    start: Callable[[int | None, list[Any]], Any]
     args: tuple[Any, ...]
     pointers: tuple[tuple[int, int], ...]
     descriptors: tuple[tuple[int, int, Any], ...]
 
-    def again(self, memory: Sequence[torch.Tensor], stream: int | None, watched: bool) -> None:
+    def again(self, memory: Sequence[Any], stream: int | None, watched: bool) -> None:
         """Launches over other memory; a profiler's hooks are served where there are any."""
-        compiled = self.compiled
         args: list[Any] = list(self.args)
         for position, place in self.pointers:
             # Triton would ask the driver about a tensor's address, which is known to be right.
@@ -66,13 +67,26 @@ class _Launch:
         for position, place, descriptor in self.descriptors:
             args[position] = _over(descriptor, memory[place])
         if watched:
-            compiled[self.grid](*args, stream=stream)
+            self.compiled[self.grid](*args, stream=stream)
         else:
-            compiled.run(
-                *(*self.grid, stream, compiled.function, compiled.packed_metadata),
-                *(None, None, None),
-                *args,
-            )
+            self.start(stream, args)
+
+
+def _starter(compiled: Any, grid: tuple[int, int, int]) -> Callable[[int | None, list[Any]], Any]:
+    """What starts a compiled kernel on a stream, without hooks.
+
+    The launcher of Triton 3.6 makes three functions a call to ask for memory that few kernels need;
+    what it hands the rest to is called directly. Other versions pass on other arguments.
+    """
+    run, function, metadata = compiled.run, compiled.function, compiled.packed_metadata
+    hooks = (None, None, None)
+    scratch = [getattr(run, f"{kind}_scratch_size", None) for kind in ("global", "profile")]
+    if scratch == [0, 0] and _triton().__version__.startswith("3.6."):
+        launch = run.launch
+        options = (run.launch_cooperative_grid, run.launch_pdl, None, None)
+        fixed = (function, *options, metadata, *hooks)
+        return lambda stream, args: launch(*grid, stream, *fixed, *args)
+    return lambda stream, args: run(*grid, stream, function, metadata, *hooks, *args)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +94,7 @@ class Kept:
     """What a call launched: by which implementation, who declined before it, and its kernels.
 
     `fresh` gives shapes, strides and dtypes of the outputs, `workspaces` those of what kernels hand
-    on.
+    on; `empty` makes one of them.
     """
 
     implementation: str
@@ -90,56 +104,73 @@ class Kept:
     workspaces: tuple[_Layout, ...]
     returned: Callable[[list[torch.Tensor | None]], Any]
     device: torch.device
+    empty: Callable[[tuple[int, ...], tuple[int, ...], torch.dtype], torch.Tensor]
 
     def call(self, tensors: tuple[torch.Tensor | None, ...]) -> Any:
         """The results of a whole call, its outputs made anew."""
-        outputs = [None if layout is None else self._empty(layout) for layout in self.fresh]
-        self.again((*outputs, *tensors))
+        if not _is_current(self.device):
+            with torch.cuda.device(self.device):
+                return self.call(tensors)
+        empty = self.empty
+        outputs = [None if layout is None else empty(*layout) for layout in self.fresh]
+        self._start((*outputs, *tensors))
         return self.returned(outputs)
 
     def again(self, memory: tuple[torch.Tensor | None, ...]) -> None:
         """Makes the launches over these tensors, which come in the order of the first call's."""
-        if self.workspaces:
-            memory += tuple(self._empty(layout) for layout in self.workspaces)
-        if self.device.type != "cuda" or torch._C._cuda_getDevice() == self.device.index:
-            self._start(memory)
-        else:
+        if not _is_current(self.device):
             with torch.cuda.device(self.device):
-                self._start(memory)
+                return self.again(memory)
+        self._start(memory)
 
     def _start(self, memory: tuple[Any, ...]) -> None:
+        if self.workspaces:
+            memory += tuple(self.empty(*layout) for layout in self.workspaces)
         stream = current_stream(self.device)
         watched = _is_watched()
         for launch in self.launches:
             launch.again(memory, stream, watched)
 
-    def _empty(self, layout: _Layout) -> torch.Tensor:
-        # Half the time of torch.empty.
-        shape, stride, dtype = layout
-        return torch.empty_strided(shape, stride, dtype=dtype, device=self.device)
+
+def _allocator(device: torch.device) -> Callable[..., torch.Tensor]:
+    """Uninitialised tensors of a shape, strides and dtype on a device that is the current one.
+
+    Inductor's own function, where torch has it, takes a third of the time of torch.empty_strided.
+    """
+    guards = getattr(torch._C._dynamo, "guards", None)
+    fast = getattr(guards, f"_empty_strided_{device.type}", None)
+    if fast is not None:
+        return fast
+    return lambda shape, stride, dtype: torch.empty_strided(
+        shape, stride, dtype=dtype, device=device
+    )
 
 
-_knobs: Any = None
+def _is_current(device: torch.device) -> bool:
+    return device.type != "cuda" or torch._C._cuda_getDevice() == device.index
+
+
+@functools.cache
+def _triton() -> Any:
+    return importlib.import_module("triton")
 
 
 def _is_watched() -> bool:
     """Whether someone asked Triton to be told of launches."""
-    global _knobs
-    if _knobs is None:
-        _knobs = importlib.import_module("triton.knobs").runtime
-    hooks = (_knobs.launch_enter_hook, _knobs.launch_exit_hook)
-    return any(hook is not None and getattr(hook, "calls", True) for hook in hooks)
+    knobs = _triton().knobs.runtime
+    return _calls(knobs.launch_enter_hook) or _calls(knobs.launch_exit_hook)
 
 
-def memory(
-    outputs: Sequence[Any], tensors: Sequence[Any], keywords: Mapping[str, Any]
-) -> tuple[Any, ...]:
-    """What the kernels of a call may point to. An output that is a written input counts as that."""
-    return (
-        *(None if any(o is t for t in tensors) else o for o in outputs),
-        *tensors,
-        *(value for value in keywords.values() if isinstance(value, torch.Tensor)),
-    )
+def _calls(hook: Any) -> bool:
+    return hook is not None and bool(getattr(hook, "calls", True))
+
+
+def memory(outputs: Sequence[Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """What the kernels of a call may point to. An output that is a written input counts as that.
+
+    Absent tensors keep their places.
+    """
+    return (*(None if any(o is t for t in tensors) else o for o in outputs), *tensors)
 
 
 class KeptLaunches:
@@ -181,6 +212,7 @@ class KeptLaunches:
             tuple(_layout(item) for item in call.workspaces),
             returned,
             call.device,
+            _allocator(call.device),
         )
 
 
@@ -224,11 +256,12 @@ def _launch(
             value = None
         args.append(value)
     x, y, z = (*grid, 1, 1)[:3]
-    return _Launch(compiled, (x, y, z), tuple(args), tuple(pointers), tuple(descriptors))
+    start = _starter(compiled, (x, y, z))
+    return _Launch(compiled, (x, y, z), start, tuple(args), tuple(pointers), tuple(descriptors))
 
 
 def _layout(tensor: torch.Tensor) -> _Layout:
-    return tensor.shape, tensor.stride(), tensor.dtype
+    return tuple(tensor.shape), tensor.stride(), tensor.dtype
 
 
 def _over(descriptor: Any, base: torch.Tensor | None) -> Any:

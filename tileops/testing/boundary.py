@@ -7,7 +7,7 @@ see the operator; those that run compiled code on memory come last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ from tileops.testing.report import sized_calls
 from tileops.testing.sizes import with_size
 from tileops.testing.steps import Step
 
-__all__ = ["SMALL", "call_steps", "steps"]
+__all__ = ["SMALL", "call_of_class", "call_steps", "steps"]
 
 #: What says of a case that its fake can be relied upon.
 _FAKED = ("class", "static")
@@ -206,10 +206,14 @@ def _dynamic(rows: Sequence[Row], of_class: bool = False) -> None:
     for row in rows:
         with ExitStack() as stack:
             calls = _fake_sizes(row, stack)
+            instance = None
             if of_class:
-                calls = [_of_class(row, call) for call in calls if not call.free]
+                calls = [call for call in calls if not call.free]
+                # What the class holds is of the mode that its calls are of.
+                held = calls[0].tensors if calls else {}
+                instance = _instance(row, row.tensors("cuda", "fake"), held)
+                calls = [call_of_class(row, call) for call in calls]
             if calls:
-                instance = _instance(row, row.tensors("cuda", "fake")) if of_class else None
                 compiled.check_dynamic(calls, callee=instance)
                 return
     raise NothingToCheck(
@@ -221,7 +225,7 @@ def _dynamic(rows: Sequence[Row], of_class: bool = False) -> None:
 def _unbacked(row: Row, instance: Any = None) -> None:
     """On real tensors: torch 2.13 takes the sizes of fake ones as known, whatever marks them."""
     call = _call(row.shrunk(SMALL))
-    call = call if instance is None else _of_class(row, call)
+    call = call if instance is None else call_of_class(row, call)
     _compiles_unbacked(call, instance)
 
 
@@ -241,10 +245,12 @@ def _has_boundary(row: Row) -> bool:
     return row.bound.op_class is not None and header.takes_tensors and not header.composite
 
 
-def _instance(row: Row, case: Case) -> Any:
+def _instance(row: Row, case: Case, tensors: Mapping[str, torch.Tensor] | None = None) -> Any:
+    """The class with the row's parameters, its construction-time tensors those of `tensors`."""
     cls: Any = row.bound.op_class
+    params = {name: (tensors or {}).get(name, value) for name, value in case.params.items()}
     try:
-        return cls(**case.params)
+        return cls(**params)
     except Exception as error:
         raise CheckFailed(
             f"{row.op}: must take the parameters of the row, got {type(error).__name__}: {error}",
@@ -256,7 +262,7 @@ def _class_static(row: Row) -> None:
     case = row.tensors("cuda", "fake")
     instance = _instance(row, case)
     with case.within():
-        _compiles(_of_class(row, case.call), instance)
+        _compiles(call_of_class(row, case.call), instance)
 
 
 def _class_dynamic(rows: Sequence[Row]) -> None:
@@ -267,7 +273,7 @@ def _class_unbacked(row: Row) -> None:
     _unbacked(row, _instance(row, row.shrunk(SMALL).tensors("cpu")))
 
 
-def _of_class(row: Row, call: Call) -> Call:
+def call_of_class(row: Row, call: Call) -> Call:
     """The call without the tensors that the class took at construction."""
     held = {tensor.name for tensor in row.bound.operator.signature.construction}
     return replace(call, kwargs={k: v for k, v in call.kwargs.items() if k not in held})

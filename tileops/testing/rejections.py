@@ -74,10 +74,13 @@ def rejections(rows: Sequence[Row]) -> list[Rejection]:
     """For every step of the plan that can be broken, the first call that it refuses."""
     found: dict[int, Rejection] = {}
     for row in rows:
-        facts = instantiate(row.case).arguments
+        signature, given = row.case.signature, instantiate(row.case).arguments
+        tensors = (*signature.inputs, *signature.construction)
+        # Sentences name tensors in the order of the schema.
+        facts = {tensor.name: given[tensor.name] for tensor in tensors} | given
         for change, changed in _changes(row, facts):
             try:
-                interpret(row.case.signature, row.case.workload.plan, changed)
+                interpret(signature, row.case.workload.plan, changed)
             except CallRejected as error:
                 if error.step is not None and id(error.step) not in found:
                     made = Rejection(row, error.step, change, str(error), changed)
@@ -106,6 +109,9 @@ def _breakable(row: Row, step: Step) -> bool:
             return condition is not None and tensor is not None and not tensor.own_presence
         case PlacementStep():
             tensors = [t for t in signature.inputs if not t.decl.on_cpu]
+            if step.tensor in {t.name for t in signature.construction}:
+                # A call copies it to its device.
+                return step.on_cpu
             return step.on_cpu or step.contiguous or tensors[0].name != step.tensor
         case RankStep(open=open_, count=count, splices=splices):
             return open_ is None or bool(count or splices) or step.mode is Mode.CHECK

@@ -1,2 +1,3 @@
-"""What several kernel families share: strides as rows (`strides`), launch configurations
-(`config`), and device functions (`device`, the one module here that imports triton)."""
+"""What several kernel families share: strides as rows (`strides`) or as kept by reduced elements
+(`view`), launch configurations (`config`, and `plan` for reductions), and device functions
+(`device`, the one module here that imports triton)."""

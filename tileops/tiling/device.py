@@ -37,16 +37,17 @@ def accumulator(x):
 @triton.jit
 def from_bits(bits):
     """The float64 whose bits came as an integer argument; see `config.float64_bits`."""
-    return bits.to(tl.int64).to(tl.float64, bitcast=True)
+    # Under Inductor an integer may come as a constant, which has no method.
+    return tl.cast(bits, tl.int64).to(tl.float64, bitcast=True)
 
 
 @triton.jit
-def turns_per_position(pair, step_bits):
+def turns_per_position(pair, octaves_bits):
     """Turns from one position to the next, in float64, of rotary or sinusoidal pair `pair`.
 
-    The frequency is 2 ** (pair * step) radians; 2.651... is the logarithm of a turn.
+    The frequency is 2 ** (-pair * octaves) radians; 2.651... is the logarithm of a turn.
     """
-    return tl.exp2(pair.to(tl.float64) * from_bits(step_bits) - 2.651496129472319)
+    return tl.exp2(-pair.to(tl.float64) * from_bits(octaves_bits) - 2.651496129472319)
 
 
 @triton.jit

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tileops.reduction.view import View
 from tileops.tiling.config import ceil_div, pow2_at_least
+from tileops.tiling.view import View
 
 __all__ = ["Plan", "plan_of"]
 
