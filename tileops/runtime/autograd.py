@@ -99,7 +99,6 @@ def _function(
     else:
         backward = _refusal(bound)
     holds = bool(spread.objects(bound.operator))
-    codes = _codes(bound, layout)
 
     def forward(ctx: Any, *args: Any) -> Any:
         ctx.set_materialize_grads(False)
@@ -117,8 +116,9 @@ def _function(
         else:
             with torch._C._AutoDispatchBelowAutograd():
                 result = operator(*args[:positional], **keywords)
+        codes = _codes(result)
         if codes:
-            ctx.mark_non_differentiable(*(result[i] for i in codes))
+            ctx.mark_non_differentiable(*codes)
         if by_sibling is not None:
             saved += result if isinstance(result, tuple) else (result,)
         ctx.save_for_backward(*saved)
@@ -129,18 +129,14 @@ def _function(
     return type(name, (torch.autograd.Function,), members)
 
 
-def _codes(bound: Bound, layout: Layout) -> tuple[int, ...]:
-    """The results that are codes beside other results: always of eight-bit floats, which are no
-    more a function to differentiate than integers are."""
-    # Imported here: registration, which every import makes, reads no signatures.
-    from tileops.manifest.language.syntax import Literal
-
-    signature = bound.operator.signature
-    if len(layout.returned) < 2 or not signature:
-        return ()
-    dtypes = [signature.outputs[at].dtype for at in layout.returned]
-    constants = [dtype.value if isinstance(dtype, Literal) else "" for dtype in dtypes]
-    return tuple(i for i, name in enumerate(constants) if str(name).startswith("float8"))
+def _codes(result: Any) -> list[torch.Tensor]:
+    """The results that are codes beside other floats: eight-bit ones, which are no more a function
+    to differentiate than integers are."""
+    if type(result) is not tuple:
+        return []
+    floats = [item for item in result if item is not None and item.is_floating_point()]
+    codes = [item for item in floats if item.dtype.itemsize == 1]
+    return codes if len(codes) < len(floats) else []
 
 
 def _refusal(bound: Bound) -> Callable[..., Any]:

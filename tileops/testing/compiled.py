@@ -262,15 +262,21 @@ def _one_own_node(call: Call, frames: Frames) -> None:
 
 
 def _opchecks(call: Call, results: Sequence[torch.Tensor | None], traced: bool) -> tuple[str, ...]:
-    """opcheck's tests; its schema test does arithmetic that torch lacks for eight-bit floats, and
-    with gradients it adds all results up, which codes and floats are not to be."""
-    narrow = any(t.is_floating_point() and t.dtype.itemsize == 1 for t in call.tensors.values())
-    tests = ["test_schema"] * (not narrow) + ["test_autograd_registration", "test_faketensor"]
-    kinds = {_differentiable(t) for t in results if t is not None}
-    added = len(kinds) > 1 and any(t.requires_grad for t in call.tensors.values())
-    if traced and not added:
-        tests.append("test_aot_dispatch_dynamic")
-    return tuple(tests)
+    """opcheck's tests; two do arithmetic that torch lacks: that of schemas with eight-bit floats as
+    inputs, and that of gradients with them as results, or with codes beside floats."""
+    given = call.tensors.values()
+    found = ["test_autograd_registration", "test_faketensor"]
+    if not any(map(_is_eight_bit, given)):
+        found.append("test_schema")
+    kinds = {t.is_floating_point() for t in results if t is not None}
+    summed = len(kinds) < 2 and not any(map(_is_eight_bit, results))
+    if traced and (summed or not any(t.requires_grad for t in given)):
+        found.append("test_aot_dispatch_dynamic")
+    return tuple(found)
+
+
+def _is_eight_bit(tensor: torch.Tensor | None) -> bool:
+    return tensor is not None and tensor.is_floating_point() and tensor.dtype.itemsize == 1
 
 
 def _is_bookkeeping(node: torch.fx.Node) -> bool:
@@ -364,7 +370,8 @@ def _comparable(left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, 
 
 
 def _differentiable(tensor: torch.Tensor) -> bool:
-    return (tensor.is_floating_point() and tensor.dtype.itemsize > 1) or tensor.is_complex()
+    floating = tensor.is_floating_point() and not _is_eight_bit(tensor)
+    return floating or tensor.is_complex()
 
 
 def _name(call: Call) -> str:
