@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from tileops.manifest.language.syntax import Literal
 from tileops.runtime import sibling, spread
 from tileops.runtime.bound import Bound, Layout
 from tileops.runtime.errors import CallError
@@ -100,7 +99,6 @@ def _function(
     else:
         backward = _refusal(bound)
     holds = bool(spread.objects(bound.operator))
-    codes = _codes(bound, layout)
 
     def forward(ctx: Any, *args: Any) -> Any:
         ctx.set_materialize_grads(False)
@@ -118,10 +116,13 @@ def _function(
         else:
             with torch._C._AutoDispatchBelowAutograd():
                 result = operator(*args[:positional], **keywords)
+        codes = _codes(result)
         if codes:
-            ctx.mark_non_differentiable(*(result[i] for i in codes))
+            ctx.mark_non_differentiable(*codes)
+        results = result if isinstance(result, tuple) else (result,)
+        ctx.device = next((t.device for t in results if t is not None), None)
         if by_sibling is not None:
-            saved += result if isinstance(result, tuple) else (result,)
+            saved += results
         ctx.save_for_backward(*saved)
         return result
 
@@ -130,13 +131,14 @@ def _function(
     return type(name, (torch.autograd.Function,), members)
 
 
-def _codes(bound: Bound, layout: Layout) -> tuple[int, ...]:
-    """The results that are codes beside other results: always of eight-bit floats, which are no
-    more a function to differentiate than integers are."""
-    dtypes = [bound.operator.signature.outputs[at].dtype for at in layout.returned]
-    constants = [dtype.value if isinstance(dtype, Literal) else "" for dtype in dtypes]
-    found = tuple(i for i, name in enumerate(constants) if str(name).startswith("float8"))
-    return found if len(dtypes) > 1 else ()
+def _codes(result: Any) -> list[torch.Tensor]:
+    """The results that are codes beside other floats: eight-bit ones, which are no more a function
+    to differentiate than integers are."""
+    if type(result) is not tuple:
+        return []
+    floats = [item for item in result if item is not None and item.is_floating_point()]
+    codes = [item for item in floats if item.dtype.itemsize == 1]
+    return codes if len(codes) < len(floats) else []
 
 
 def _refusal(bound: Bound) -> Callable[..., Any]:
@@ -220,7 +222,7 @@ def _backward(
                     args[position] = saved.view_as(saved)
                 else:
                     args[position] = saved.detach().requires_grad_()
-            outputs = evaluate(args)
+            outputs = evaluate(args, ctx.device)
             pairs = [
                 (outputs[position], grad)
                 for position, grad in zip(returned, grads, strict=True)
@@ -254,16 +256,15 @@ def _backward(
     return backward
 
 
-def _evaluator(bound: Bound, layout: Layout) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+def _evaluator(bound: Bound, layout: Layout) -> Callable[..., tuple[Any, ...]]:
     """The reference on the overload's arguments in schema order; its outputs as a tuple."""
     split = layout.split()
 
-    def evaluate(args: Sequence[Any]) -> tuple[Any, ...]:
+    def evaluate(args: Sequence[Any], device: torch.device) -> tuple[Any, ...]:
         reference = bound.implementation().reference  # type: ignore[attr-defined]
         tensors = [args[i] for i in split.positional]
         keywords = {item.name: item.of(args) for item in split.keywords}
-        device = next(t.device for t in (*tensors, *keywords.values()) if torch.is_tensor(t))
-        results = call_reference(reference, device, tensors, keywords)
+        results = call_reference(reference, device, tensors, keywords, layout.placed)
         return results if type(results) is tuple else (results,)
 
     return evaluate

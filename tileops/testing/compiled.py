@@ -173,7 +173,7 @@ def check_opcheck(call: Call, traced: bool = True) -> None:
     if any(t is not None and _differentiable(t) and bool(t.isnan().any()) for t in results):
         # opcheck takes a NaN for another one: off to where a logarithm is a number.
         call = call.with_tensors(lambda _, t: t.detach().abs().requires_grad_(t.requires_grad))
-    tests = _opchecks(call) if traced else _opchecks(call)[:-1]
+    tests = _opchecks(call, results, traced)
     try:
         torch.library.opcheck(call.overload, call.args, dict(call.kwargs), test_utils=tests)
     except Exception as error:
@@ -261,11 +261,22 @@ def _one_own_node(call: Call, frames: Frames) -> None:
         )
 
 
-def _opchecks(call: Call) -> tuple[str, ...]:
-    """opcheck's tests; its schema test does arithmetic that torch lacks for eight-bit floats."""
-    narrow = any(t.is_floating_point() and t.dtype.itemsize == 1 for t in call.tensors.values())
-    rest = ("test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
-    return rest if narrow else ("test_schema", *rest)
+def _opchecks(call: Call, results: Sequence[torch.Tensor | None], traced: bool) -> tuple[str, ...]:
+    """opcheck's tests; two do arithmetic that torch lacks: that of schemas with eight-bit floats as
+    inputs, and that of gradients with them as results, or with codes beside floats."""
+    given = call.tensors.values()
+    found = ["test_autograd_registration", "test_faketensor"]
+    if not any(map(_is_eight_bit, given)):
+        found.append("test_schema")
+    kinds = {t.is_floating_point() for t in results if t is not None}
+    summed = len(kinds) < 2 and not any(map(_is_eight_bit, results))
+    if traced and (summed or not any(t.requires_grad for t in given)):
+        found.append("test_aot_dispatch_dynamic")
+    return tuple(found)
+
+
+def _is_eight_bit(tensor: torch.Tensor | None) -> bool:
+    return tensor is not None and tensor.is_floating_point() and tensor.dtype.itemsize == 1
 
 
 def _is_bookkeeping(node: torch.fx.Node) -> bool:
@@ -359,7 +370,8 @@ def _comparable(left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, 
 
 
 def _differentiable(tensor: torch.Tensor) -> bool:
-    return (tensor.is_floating_point() and tensor.dtype.itemsize > 1) or tensor.is_complex()
+    floating = tensor.is_floating_point() and not _is_eight_bit(tensor)
+    return floating or tensor.is_complex()
 
 
 def _name(call: Call) -> str:
