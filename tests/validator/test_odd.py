@@ -13,13 +13,18 @@ from pathlib import Path
 import pytest
 
 from tests.diagnostics.sarif import check_log
-from tests.validator.odd import BASE, rows, signatures, types, yaml
+from tests.validator.odd import BASE, expressions, rows, signatures, types, yaml
 from tests.validator.test_messages import style_fault
 from tileops.diagnostics.machine import to_github, to_json, to_sarif
 from tileops.diagnostics.text import render
 from tileops.validator.runner import validate
 
-GROUPS = {"yaml": yaml.CASES, "signatures": signatures.CASES, "rows": rows.CASES}
+GROUPS = {
+    "yaml": yaml.CASES,
+    "signatures": signatures.CASES,
+    "expressions": expressions.CASES,
+    "rows": rows.CASES,
+}
 
 
 def said(folder: Path, text: str | bytes, types_text: str | bytes | None = None) -> str:

@@ -100,12 +100,12 @@ class _Decoder(Reader):
     def family(self, node: Node | None) -> Text | None:
         """The family, which becomes part of names in generated text."""
         text = self.text(node, "family")
-        if text is not None and not _FAMILY.fullmatch(text.text):
+        if text is not None and (not _FAMILY.fullmatch(text.text) or keyword.iskeyword(text.text)):
             self.report(
                 codes.BAD_NAME,
                 text.span,
                 "family",
-                f"family must be a name in lower case, got {text.text!r}",
+                f"family must be a module's name in lower case, got {text.text!r}",
             )
             return None
         return text

@@ -146,7 +146,7 @@ def member(value: Any, options: Any) -> Any:
 def item_of(sequence: Any, index: Any) -> Any:
     """`sequence[index]`, outside of which is a domain error."""
     if not -len(sequence) <= index < len(sequence):
-        raise DomainError(f"index {index} is out of range for a sequence of {len(sequence)}")
+        raise DomainError(f"an index must lie in a sequence of {len(sequence)}, got {index}")
     return sequence[index]
 
 

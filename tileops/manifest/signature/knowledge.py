@@ -35,6 +35,8 @@ class Knowledge:
             *(param.name for param in signature.params),
             *(tensor.name for tensor in signature.construction),
         }
+        #: Where construction has bound a name: an optional tensor gives its indices there or not.
+        self.early_at: dict[str, int] = {}
         self.tracked = {
             *(let.name for let in signature.lets),
             *(name for name in signature.indices if name in signature.kinds),
@@ -77,13 +79,21 @@ class Knowledge:
         return Mode.CHECK if have == where else Mode.EITHER
 
     def bind(self, name: str, guard: Guard, construction: bool) -> None:
-        self.bound[name] = self.bound.get(name, 0) | self.mask(guard)
+        where = self.mask(guard)
+        self.bound[name] = self.bound.get(name, 0) | where
         if construction:
-            self.early.add(name)
+            self.early_at[name] = self.early_at.get(name, 0) | where
+            if self.early_at[name] == self.full:
+                self.early.add(name)
 
-    def is_early(self, *exprs: Expr | None) -> bool:
-        """Whether construction can evaluate the expressions."""
-        return all(names_in(expr) <= self.early for expr in exprs if expr is not None)
+    def is_early(self, guard: Guard, *exprs: Expr | None) -> bool:
+        """Whether construction can evaluate the guard, and the expressions wherever it holds."""
+        where = self.mask(guard)
+        names = {name for expr in (guard, *exprs) if expr is not None for name in names_in(expr)}
+        return all(
+            name in self.early or not where & ~self.early_at.get(name, 0) & self.full
+            for name in names
+        )
 
     def find_users(self) -> dict[str, list[Guard]]:
         """For every let, the guards under which something reads it."""

@@ -126,7 +126,7 @@ class _Scheduler(Knowledge):
         guard = self.shown(either(self.users[let.name]))
         if not self.ready(let.expr, guard):
             return False
-        construction = self.is_early(let.expr, guard)
+        construction = self.is_early(guard, let.expr)
         self.steps.append(LetStep(let.name, let.expr, let.text, guard, construction))
         self.bind(let.name, guard, construction)
         return True
@@ -136,7 +136,7 @@ class _Scheduler(Knowledge):
             return False
         if self.mask(item.guard):
             guard = self.shown(item.guard)
-            early = self.is_early(item.expr, guard)
+            early = self.is_early(guard, item.expr)
             step = RuleStep(
                 item.expr, item.kind, item.text, guard, early, item.implied, item.subject
             )
@@ -225,8 +225,8 @@ class _Scheduler(Knowledge):
             )
         )
 
-    def of_tensor(self, tensor: Tensor, *exprs: Expr | None) -> bool:
-        return tensor.role is Role.CONSTRUCTION and self.is_early(*exprs)
+    def of_tensor(self, tensor: Tensor, guard: Guard, *exprs: Expr | None) -> bool:
+        return tensor.role is Role.CONSTRUCTION and self.is_early(guard, *exprs)
 
     def place(self, item: TensorItem) -> bool:
         """The dtype, device and layout of a tensor."""
