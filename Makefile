@@ -26,7 +26,7 @@ READY := $(VENV)/.installed
 endif
 
 # One process per worker needs one thread each, or they fight for the cores.
-PYTEST := OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS) --dist loadgroup
+PYTEST := OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS)
 # Triton reads TRITON_INTERPRET when it is imported, so the interpreter gets a session of its own;
 # conftest.py chooses the tests of each.
 INTERPRET := TRITON_INTERPRET=1 $(PYTEST)

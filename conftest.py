@@ -6,11 +6,13 @@ The environment is set before torch and triton can be imported: both read it the
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,15 @@ os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(_CACHES / "inductor")
 os.environ["TILEOPS_CACHE_DIR"] = str(_CACHES / "tileops")
 # Each worker of the suite is a process already; compile pools below them only take memory.
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+
+#: Files of tests that share the result of one long run: a worker takes such a file as a whole.
+WHOLE = {
+    "compile_tests/test_package.py",
+    "compile_tests/test_validate.py",
+    "tests/test_packaging.py",
+}
+#: Files whose tests share what they work out of an operator, which is their parameter.
+BY_OPERATOR = {"compile_tests/test_rejection.py"}
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 GOLDEN = Path(__file__).parent / "tests" / "golden"
@@ -40,6 +51,35 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("golden")
     if any(item.get_closest_marker("gpu") for item in items):
         _skip_without_gpu(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hands tests to workers one by one, save those that share something.
+
+    pytest-xdist's own groups change the ids of tests, which pytest 9 does not let it.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope_of(nodeid)
+
+    return Scheduling(config, log)
+
+
+def scope_of(nodeid: str) -> str:
+    """What tests of one worker have in common."""
+    file, _, name = nodeid.partition("::")
+    if file in WHOLE:
+        return file
+    return f"{file} {name.partition('[')[2]}" if file in BY_OPERATOR else nodeid
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leaves what was imported and collected out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 def _interpreted(item: pytest.Item) -> bool:

@@ -15,8 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 from compile_tests import control_operators as controls
-from tileops.testing.boundary import Step, call_steps
+from tileops.testing.boundary import call_steps
 from tileops.testing.call import Call
+from tileops.testing.steps import Step
 from tileops.testing.worker import serve
 
 CALLEES = {

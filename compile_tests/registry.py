@@ -61,6 +61,34 @@ OPEN_ROWS = tuple(
 )[::-1]
 
 
+def _form(row: Row) -> str:
+    """What tabled operators of one form share: their generator, the schema but for the name."""
+    overloads = row.bound.header.overloads
+    schema = next(item.schema for item in overloads if item.name == row.overload)
+    return f"{row.bound.header.family} {schema.partition('(')[2]}"
+
+
+#: One row per form of tabled operators, and every other open row: what is compiled to C++ with
+#: sizes of which nothing is known, in which one operator of a form is like another.
+UNKNOWN_ROWS = tuple(
+    {_form(row) if row.op in TABLED else row.id: row for row in reversed(OPEN_ROWS)}.values()
+)[::-1]
+
+
+def _sized_alike(row: Row) -> tuple[object, ...]:
+    """What tells apart the rows whose sizes go other ways: parameters, presence and ranks, but
+    neither dtypes nor the sizes themselves."""
+    case = row.case
+    ranks = [len(value) for value in case.indices.values() if isinstance(value, tuple)]
+    present = sorted(name for name, there in case.present.items() if there)
+    params = {k: v for k, v in case.params.items() if "dtype" not in k}
+    return row.op, row.overload, repr(params), tuple(present), tuple(ranks)
+
+
+#: One row for each way that sizes go: what is traced at four lengths each time.
+SIZED_ROWS = tuple({_sized_alike(row): row for row in reversed(EVERY_ROW)}.values())[::-1]
+
+
 def parameters(chosen: Iterable[Row], quick: Iterable[Row]) -> list[object]:
     """Rows as pytest parameters; those that are not quick are marked slow."""
     now = {id(row) for row in quick}

@@ -44,6 +44,8 @@ tileops.load_manifest(Path(__file__).parent / "spec", "mylib", [ScaleFwdOp])
 PROGRAM = """
 import sys, torch, tileops, mylib
 from torch._dynamo.utils import counters
+from tileops.testing.inductor import know_the_machine
+know_the_machine()
 tileops.boundary_policy(sys.argv[1])
 
 @torch.compile(fullgraph=True)

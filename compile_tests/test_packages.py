@@ -12,6 +12,7 @@ import torch
 
 import tileops
 from tileops.norm import RMSNormFwdOp
+from tileops.testing.inductor import know_the_machine
 
 ROOT = Path(__file__).resolve().parent.parent
 LOAD = """
@@ -47,6 +48,7 @@ class Block(torch.nn.Module):
     ],
 )
 def test_a_package_runs_in_another_process(policy, loading, outcome, tmp_path):
+    know_the_machine()
     rows = torch.export.Dim("rows")
     program = torch.export.export(Block(), (torch.randn(4, 64),), dynamic_shapes=({0: rows},))
     with tileops.boundary_policy(policy):

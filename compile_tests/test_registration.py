@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
@@ -26,7 +27,9 @@ def test_opcheck_of_every_layout(row):
 @pytest.mark.parametrize("row", PARAMETERS)
 def test_opcheck_of_empty_and_single_sizes(row, size):
     small = row.shrunk(SMALL)
-    found = [replace(small, case=case).tensors("cpu").call for case in with_size(small.case, size)]
+    # Where a rule holds sizes together, those of the row itself may leave one free.
+    cases = (case for whole in (small.case, row.case) for case in with_size(whole, size))
+    found = [replace(small, case=case).tensors("cpu").call for case in islice(cases, 1)]
     assert found, f"{row}: no index can be {size}"
     for call in found:
         assert any(size in tensor.shape for tensor in call.tensors.values()) or not call.tensors

@@ -23,7 +23,9 @@ from compile_tests.registry import (
     IMPLEMENTED,
     OPEN_ROWS,
     ROWS,
+    SIZED_ROWS,
     SMALL,
+    UNKNOWN_ROWS,
     class_of,
     parameters,
 )
@@ -44,6 +46,8 @@ OF_TENSORS = parameters(WITH_TENSORS, WITH_TENSORS)
 FIRST = parameters(FIRST_ROWS, FIRST_ROWS)
 SHRUNK = parameters(EVERY_ROW, FIRST_ROWS)
 OPEN = parameters(EVERY_ROW, OPEN_ROWS)
+UNKNOWN = parameters(EVERY_ROW, UNKNOWN_ROWS)
+SIZED = parameters(EVERY_ROW, SIZED_ROWS)
 #: One row and overload of each operator whose class has a policy for the CPU.
 FUSED = {
     (row.op, row.overload): row
@@ -122,7 +126,7 @@ def fake_cuda_sizes(row: Row) -> list[Call]:
         return sized_calls(row, make)
 
 
-@pytest.mark.parametrize("row", FAKE)
+@pytest.mark.parametrize("row", SIZED)
 def test_dynamic_on_fake_cuda(row):
     calls = fake_cuda_sizes(row)
     assert calls, f"{row}: no index can take four sizes"
@@ -196,7 +200,7 @@ def test_inductor_dynamic_on_cpu(row):
         same_results(call, result)
 
 
-@pytest.mark.parametrize("row", OPEN)
+@pytest.mark.parametrize("row", UNKNOWN)
 def test_inductor_unbacked_on_cpu(row):
     call = row.tensors("cpu", max_elements=SMALL).call
     same_results(call, check_unbacked(call, backend="inductor"))

@@ -14,9 +14,6 @@ from tileops.manifest.load import load_manifest
 from tileops.validator.compiled import CHECKS, check_compiled
 from tileops.validator.workers import Broken
 
-# One worker runs them all, since they share the findings of the controls.
-pytestmark = pytest.mark.xdist_group("validate-compile")
-
 ENTRY = """\
 {op}:
   family: {family}

@@ -20,7 +20,6 @@ ROOT = Path(__file__).parent.parent
 SPEC = sorted(path.name for path in (ROOT / "manifest" / "spec").glob("*.yaml"))
 
 # One worker builds, and serves all tests of this file.
-pytestmark = pytest.mark.xdist_group("packaging")
 
 
 def run(*command: str | Path, cwd: Path, path: Path | None = None) -> str:

@@ -51,6 +51,34 @@ def test_a_finding_points_into_the_file(spec: Path, capsys: pytest.CaptureFixtur
     assert lines[-1].startswith("3 entries, 3 implemented, 3 rows, 2 cases, 1 errors, ")
 
 
+def test_advisories_count_when_asked_to(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (spec / "demo.yaml").write_text(entry("GoodFwdOp").replace("{N: Dim}", "{N: Dim, K: Dim}"))
+    status, out, _ = run(capsys, "validate", "--spec", str(spec))
+    assert status == 0 and "advisory[TO227]" in out
+    assert run(capsys, "validate", "--spec", str(spec), "--strict-advisories")[0] == 1
+
+
+@pytest.mark.parametrize("verb", ["validate", "list", "cases"])
+@pytest.mark.parametrize("files", [(), ("types.yaml",), ("notes.txt", ".hidden.yaml")])
+def test_a_folder_without_entries_is_a_wrong_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: tuple[str, ...], verb: str
+) -> None:
+    for name in files:
+        (tmp_path / name).write_text("adts: {}\n")
+    status, out, err = run(capsys, verb, "--spec", str(tmp_path))
+    assert (status, out) == (2, "")
+    assert f"there is no manifest in '{tmp_path}'" in err
+
+
+@pytest.mark.parametrize(("name", "code"), [("demo.yaml", "TO110"), ("demo.yml", "TO111")])
+def test_an_empty_file_is_a_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, code: str
+) -> None:
+    (tmp_path / name).write_text("")
+    status, out, err = run(capsys, "validate", "--spec", str(tmp_path))
+    assert (status, err) == (1, "") and f"error[{code}]" in out
+
+
 def test_json_has_the_summary(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "validate", "--spec", str(spec), "--format", "json")
     document = json.loads(out)

@@ -1,4 +1,5 @@
-"""Prints every diagnostic that a spoiled copy of the shipped manifest and the text cases give.
+"""Prints every diagnostic that a spoiled copy of the shipped manifest, the text cases and the odd
+manifests give.
 
 `python -m tests.validator.determinism`: what it prints must not depend on the hash seed.
 """
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from tests.manifest.mutations import mutate, paths
 from tests.manifest.textcases import CASES, SPEC, check_text, read_cases
+from tests.validator.odd import rows, signatures, yaml
 from tileops.diagnostics.machine import to_github, to_json, to_sarif
 from tileops.diagnostics.model import Findings
 from tileops.diagnostics.text import render
@@ -53,6 +55,10 @@ def main() -> None:
     for path in sorted(CASES.glob("*.yaml")):
         for case in read_cases(path):
             findings.items += check_text(case.text).items
+    for group in (yaml, signatures, rows):
+        for text in group.CASES.values():
+            if isinstance(text, str):
+                findings.items += check_text(text).items
     print(to_json(findings, {}), to_github(findings), to_sarif(findings, {}))
     print(render(findings, manifest.sources))
 

@@ -115,11 +115,13 @@ def compiled(entry: Entry, code: Block, folder: Path, apart: bool) -> Iterator[D
 
 
 def made_here(op: str) -> Iterator[WorkerEvent]:
-    from tileops.testing.boundary import run_steps
+    from tileops.testing.steps import run_steps
 
     for step, found in run_steps(steps_of(op)):
         if found is not None:
-            yield WorkerEvent(step.check, step.row, step.case, found.code, found.message, found.made)
+            yield WorkerEvent(
+                step.check, step.row, step.case, found.code, found.message, found.made
+            )
 
 
 def steps_of(op: str) -> Iterator[Any]:

@@ -20,7 +20,8 @@ def style_fault(item: Diagnostic, text: str) -> str:
     message = item.message
     first = re.match(r"\w*", message)
     assert first is not None
-    if message.endswith((".", "!")) or re.search(r"[a-z]\. [A-Z]", message):
+    # What is cut ends in three of them.
+    if message.removesuffix("...").endswith((".", "!")) or re.search(r"[a-z]\. [A-Z]", message):
         return "more than one sentence, or a full stop"
     if message[:1].isupper() and first.group() not in text:
         return "a capital that no name has"

@@ -63,7 +63,11 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def check(
-    registry: Any, monkeypatch: pytest.MonkeyPatch, members: dict[str, Any], **module: Any
+    registry: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    members: dict[str, Any],
+    options: Options | None = None,
+    **module: Any,
 ) -> list[str]:
     """The codes that the rules give for a class with these members."""
     folder, found = registry
@@ -75,7 +79,8 @@ def check(
     package.__all__ = module.pop("exports", ["ScaleFwdOp"])
     monkeypatch.setitem(sys.modules, "tileops.rulestoy", package)
     report = validate(folder)
-    subject = Subject(report.manifest, report.manifest.entries[0], Findings(), Options())
+    entry = report.manifest.entries[0]
+    subject = Subject(report.manifest, entry, Findings(), options or Options())
     for rule in RULES:
         rule.run(subject)
     return [item.code.name for item in subject.findings]
@@ -168,6 +173,31 @@ def test_a_reference_api_that_does_not_resolve(
     text = ENTRY.replace("torch.nn.functional.relu\n  signature", "nopackage_here.x\n  signature")
     (tmp_path / "rulestoy.yaml").write_text(text)
     assert check((tmp_path, registry[1]), monkeypatch, {}) == ["no-reference-package"]
+    # Nightly every API must resolve, and its package be there.
+    nightly = Options(nightly=True)
+    assert check((tmp_path, registry[1]), monkeypatch, {}, nightly) == ["no-reference-api"]
+    assert check(registry, monkeypatch, {}, nightly) == []
+
+
+def test_implementations_that_a_class_is_handed(
+    registry: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed = init(GOOD_INIT.replace("target=None", "kernel=None, target=None"))
+    assert check(registry, monkeypatch, handed) == ["wrong-parameters"]
+    assert check(registry, monkeypatch, handed | {"injected_parameters": ("kernel",)}) == []
+
+
+def test_a_class_that_checks_contents_says_what_unchecked_ones_cause(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asks = "validate_inputs: {type: bool, default: false, kw_only: true}"
+    (tmp_path / "rulestoy.yaml").write_text(
+        ENTRY.replace("      kind:", f"      {asks}\n      kind:")
+    )
+    found = tmp_path, registry_of(tmp_path, "tileops_rulestoy_unchecked")
+    assert check(found, monkeypatch, {}) == ["bad-docstring"]
+    text = f"{DOCSTRING}\nUnchecked: reads past the end of x.\n"
+    assert check(found, monkeypatch, {"__doc__": text}) == []
 
 
 @pytest.mark.rule("VAL-1")

@@ -10,6 +10,7 @@ from tileops.cli.errors import CommandError, unknown
 from tileops.cli.output import shows_color
 from tileops.diagnostics.model import Findings
 from tileops.diagnostics.text import render
+from tileops.manifest.files import TYPES_FILE, family_files
 from tileops.manifest.fingerprint import spec_folder
 from tileops.manifest.outline import OutlineEntry, outline
 
@@ -42,10 +43,19 @@ def may_import(args: argparse.Namespace) -> bool:
 
 
 def chosen_folder(spec: Path | None) -> Path:
-    """The folder that `--spec` names."""
+    """The folder that `--spec` names, which holds a file of entries or what was meant to be one.
+
+    A folder without any is a wrong path rather than a manifest without faults.
+    """
     folder = spec_folder() if spec is None else spec
     if not folder.is_dir():
         raise CommandError(f"there is no manifest folder {str(folder)!r}")
+    findings = Findings()
+    if not family_files(folder, findings) and not len(findings):
+        beside = f" beside {TYPES_FILE}" if (folder / TYPES_FILE).exists() else ""
+        raise CommandError(
+            f"there is no manifest in {str(folder)!r}: it must hold a file <family>.yaml{beside}"
+        )
     return folder
 
 

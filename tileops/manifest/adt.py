@@ -6,6 +6,8 @@ literal `{constructor: {field: value}}` denotes where no Python class is importe
 
 from __future__ import annotations
 
+import keyword
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -58,6 +60,32 @@ class ADT:
 
 ADTs = Mapping[str, ADT]
 
+#: Names that mean something else where a type or a kind is written.
+_TAKEN = frozenset(
+    {"Bool", "DType", "Dim", "False", "Int", "None", "Number", "Seq", "Shape", "True"}
+)
+
+
+class ADTTable(dict[str, ADT]):
+    """The ADTs of a folder by name, and what is known of those that cannot be read.
+
+    `lost` are their names; with `unread` any name that is not here may be one of them. What reads
+    them is left out, since the fault is in types.yaml and was reported there.
+    """
+
+    def __init__(self, *, unread: bool = False) -> None:
+        super().__init__()
+        self.lost: set[str] = set()
+        self.unread = unread
+
+    def misses(self, text: str) -> bool:
+        """Whether a type or a kind names an ADT that cannot be read."""
+        words = {word for word in re.findall(r"(?<![.\w'])[A-Za-z_]\w*", text)}
+        if words & self.lost:
+            return True
+        unknown = words - self.keys() - _TAKEN
+        return self.unread and any(word[:1].isupper() for word in unknown)
+
 
 class ADTValue:
     """A value of an ADT as the manifest writes it; its fields are attributes, as is `kind`."""
@@ -76,9 +104,7 @@ class ADTValue:
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, ADTValue)
-            and self.kind == other.kind
-            and self.fields == other.fields
+            isinstance(other, ADTValue) and self.kind == other.kind and self.fields == other.fields
         )
 
     def __hash__(self) -> int:
@@ -89,9 +115,9 @@ class ADTValue:
         return f"{{{self.kind}: {{{inner}}}}}"
 
 
-def decode_adts(root: MappingNode, findings: Findings) -> dict[str, ADT]:
+def decode_adts(root: MappingNode, findings: Findings) -> ADTTable:
     """The ADTs of types.yaml, by name; one that is not well formed is left out."""
-    result: dict[str, ADT] = {}
+    result = ADTTable(unread="adts" not in {key.value for key, _ in root.entries})
     for key, value in root.entries:
         if key.value != "adts":
             findings.add(
@@ -99,12 +125,36 @@ def decode_adts(root: MappingNode, findings: Findings) -> dict[str, ADT]:
             )
         elif not isinstance(value, MappingNode):
             findings.add(codes.BAD_ADT, value.span, "adts must map names to constructors")
+            result.unread = True
         else:
             for name, node in value.entries:
                 adt = _Reader(findings, name).adt(node)
                 if adt is not None:
                     result[adt.name] = adt
+                elif _is_type_name(name.value):
+                    result.lost.add(str(name.value))
+                else:
+                    result.unread = True
     return result
+
+
+def _is_name(value: object) -> bool:
+    return (
+        isinstance(value, str)
+        and value.isascii()
+        and value.isidentifier()
+        and not keyword.iskeyword(value)
+        and not value.startswith("__")
+    )
+
+
+def _is_type_name(value: object) -> bool:
+    return _is_name(value) and str(value)[:1].isupper() and value not in _TAKEN
+
+
+def _is_path(value: object) -> bool:
+    """Whether a value is the dotted path of something in a module."""
+    return isinstance(value, str) and "." in value and all(map(_is_name, value.split(".")))
 
 
 @dataclass(slots=True)
@@ -116,9 +166,13 @@ class _Reader:
         self.findings.add(codes.BAD_ADT, node.span, f"{self.name.value} {message}", field="adts")
 
     def adt(self, node: Node) -> ADT | None:
-        if not isinstance(self.name.value, str) or not self.name.value.isidentifier():
+        if not _is_type_name(self.name.value):
             self.findings.add(
-                codes.BAD_ADT, self.name.span, f"an ADT must have a name, got {self.name.value!r}"
+                codes.BAD_ADT,
+                self.name.span,
+                "an ADT must have a name in PascalCase that nothing else has, got"
+                f" {self.name.value!r}",
+                field="adts",
             )
             return None
         if isinstance(node, MappingNode) and [key.value for key, _ in node.entries] == [
@@ -138,10 +192,10 @@ class _Reader:
                 if kinds.setdefault(field, kind) != kind:
                     self.bad(node, f"must give the field {field} one kind in every constructor")
                     return None
-        return ADT(self.name.value, constructors)
+        return ADT(str(self.name.value), constructors)
 
     def constructor(self, key: ScalarNode, node: Node) -> Constructor | None:
-        if not isinstance(key.value, str) or not key.value.isidentifier():
+        if not _is_name(key.value):
             self.bad(key, f"must name its constructors, got {key.value!r}")
             return None
         if not isinstance(node, MappingNode):
@@ -155,23 +209,30 @@ class _Reader:
         if not isinstance(python, ScalarNode) or not isinstance(python.value, str):
             self.bad(key, f"{key.value} must name its Python class under python")
             return None
+        if not _is_path(python.value):
+            path = repr(python.text)
+            self.bad(python, f"{key.value} must have the dotted path of a class, got {path}")
+            return None
         kinds: dict[str, Kind] = {}
         enums: dict[str, str] = {}
         fields = node.get("fields")
+        if fields is not None and not isinstance(fields, MappingNode):
+            self.bad(fields, f"{key.value} must map its fields to kinds")
+            return None
         for name, value in fields.entries if isinstance(fields, MappingNode) else ():
-            if not isinstance(name.value, str) or name.value in ("kind", "value"):
+            if not _is_name(name.value) or name.value in ("kind", "value"):
                 self.bad(name, f"{key.value} must not have a field {name.text}")
                 return None
-            kind = self.field(name.value, value, enums)
+            kind = self.field(str(name.value), value, enums)
             if kind is None:
                 return None
-            kinds[name.value] = kind
+            kinds[str(name.value)] = kind
         text = node.get("invariant")
         invariant = self.invariant(text, kinds) if text is not None else None
         if text is not None and invariant is None:
             return None
         located = Text(text.text, text) if isinstance(text, ScalarNode) else None
-        return Constructor(key.value, python.value, kinds, enums, invariant, located)
+        return Constructor(str(key.value), python.value, kinds, enums, invariant, located)
 
     def field(self, name: str, node: Node, enums: dict[str, str]) -> Kind | None:
         simple: dict[object, Kind] = {"Dim": DIM, "Int": INT, "Bool": BOOL}
@@ -186,6 +247,13 @@ class _Reader:
                     self.bad(type_, f"field {name}: {error.message}")
                     return None
                 if isinstance(kind, EnumKind) and isinstance(python, ScalarNode):
+                    if not _is_path(python.value):
+                        self.bad(
+                            python,
+                            f"field {name} must have the dotted path of an enum, got"
+                            f" {python.text!r}",
+                        )
+                        return None
                     enums[name] = str(python.value)
                     return kind
         self.bad(node, f"field {name} must be Dim, Int, Bool or an enum with type and python")

@@ -220,6 +220,8 @@ class _Decoder(Reader):
 
     def combos(self, node: Node | None) -> Iterator[ComboDecl]:
         path = "signature.dtype_combos"
+        if isinstance(node, SequenceNode) and not node.items:
+            self.wrong(node, path, "a non-empty list")
         for at, item in enumerate(self.items(node, path)):
             pairs = []
             for name, value in self.named(item, f"{path}[{at}]"):
@@ -246,7 +248,8 @@ class _Decoder(Reader):
                 codes.BAD_ROOFLINE,
                 node.span,
                 "roofline",
-                "roofline must have either flops, with or without bytes, or func",
+                "roofline must have either flops, with or without bytes, or func, got"
+                f" {', '.join(sorted(keys)) or 'none of them'}",
             )
         return RooflineDecl(
             node.span,
@@ -269,13 +272,9 @@ class _Decoder(Reader):
                 f"composition.kind must be composite, got {kind.text!r}",
             )
         stages = tuple(self.stages(keys.get("stages")))
-        if isinstance(keys.get("stages"), SequenceNode) and not stages:
-            self.report(
-                codes.WRONG_TYPE,
-                keys["stages"].span,
-                "composition.stages",
-                "composition.stages must be a non-empty list",
-            )
+        listed = keys.get("stages")
+        if isinstance(listed, SequenceNode) and not listed.items:
+            self.wrong(listed, "composition.stages", "a non-empty list")
         return None if kind is None else CompositionDecl(node.span, kind, stages)
 
     def stages(self, node: Node | None) -> Iterator[StageDecl]:
@@ -289,11 +288,16 @@ class _Decoder(Reader):
             name = self.text(keys.get("name"), f"{path}.name")
             if ("op" in keys) == ("kernel" in keys):
                 self.report(
-                    codes.WRONG_TYPE, item.span, path, f"{path} must have either op or kernel"
+                    codes.WRONG_TYPE,
+                    item.span,
+                    path,
+                    f"{path} must have either op or kernel, got"
+                    f" {'both' if 'op' in keys else 'neither'}",
                 )
-            if name is None:
+            if name is not None:
+                self.distinct(name, seen, path, "stage")
+            if name is None or ("op" in keys) == ("kernel" in keys):
                 continue
-            self.distinct(name, seen, path, "stage")
             yield StageDecl(
                 name,
                 self.text(keys.get("op"), f"{path}.op"),

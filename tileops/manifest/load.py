@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Findings, Label
-from tileops.manifest.adt import ADT, decode_adts
+from tileops.manifest.adt import ADT, ADTTable, decode_adts
 from tileops.manifest.decode import decode_entry
 from tileops.manifest.entry import Entry
 from tileops.manifest.files import TYPES_FILE, ManifestFile, display_name, family_files
@@ -61,15 +61,22 @@ def load_adts(
     """The algebraic data types of `types.yaml`, none when there is no such file."""
     path = folder / TYPES_FILE
     if not path.exists():
-        return {}
+        return ADTTable()
     shown = display_name(path)
     text = read_text(path, shown, findings)
     if text is None:
-        return {}
+        return ADTTable(unread=True)
     if sources is not None:
         sources[shown] = text
+    before = findings.errors
     tree = parse_text(text, shown, findings)
-    return {} if tree is None else decode_adts(tree, findings)
+    if tree is None:
+        return ADTTable(unread=True)
+    if findings.errors > before:
+        # A key that stands twice, say: which of the types it spoiled, the tree no longer tells.
+        decode_adts(tree, findings)
+        return ADTTable(unread=True)
+    return decode_adts(tree, findings)
 
 
 def _entries(file: ManifestFile, manifest: Manifest) -> Iterator[Entry]:

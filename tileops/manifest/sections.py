@@ -58,6 +58,10 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 }
 
 
+#: What to do about a merge key.
+MERGE = "merge keys are not read, write the fields out"
+
+
 @dataclass(slots=True)
 class Reader:
     """Typed access to the nodes of one entry; what is wrong becomes a finding."""
@@ -65,6 +69,9 @@ class Reader:
     op: str
     findings: Findings
     unreadable: set[str] = field(default_factory=set)
+    #: Sections with a merge key, and sections none of whose keys is one of theirs.
+    merged: set[str] = field(default_factory=set)
+    foreign: set[str] = field(default_factory=set)
 
     def report(
         self,
@@ -92,6 +99,8 @@ class Reader:
             return None
         legal = {key.rstrip("!") for key in SECTIONS[name]}
         result: dict[str, Node] = {}
+        if any(key.value == "<<" for key, _ in node.entries):
+            self.merged.add(path)
         for key, value in node.entries:
             if isinstance(key.value, str) and key.value in legal:
                 result[key.value] = value
@@ -102,14 +111,21 @@ class Reader:
                     key.span,
                     f"{path}.{key.text}" if path else key.text,
                     f"{key.value!r} must be a key of {name}, legal are {known}",
+                    help=MERGE if key.value == "<<" else "",
                     lost=False,
                 )
+        if node.entries and not result:
+            self.foreign.add(path)
         return result
 
     def required(self, keys: dict[str, Node], name: str, path: str, at: Span) -> None:
         for key in SECTIONS[name]:
             if key.endswith("!") and key[:-1] not in keys:
                 where = f"{path}.{key[:-1]}" if path else key[:-1]
+                if path in self.merged | self.foreign:
+                    # Its keys were reported, of which none is one of these.
+                    self.unreadable.add(where)
+                    continue
                 self.report(codes.MISSING_KEY, at, where, f"{path or self.op} must have {key[:-1]}")
 
     def named(self, node: Node | None, path: str) -> Iterator[tuple[Text, Node]]:
@@ -128,6 +144,7 @@ class Reader:
                     key.span,
                     f"{path}.{key.text}",
                     f"{path} must map names of ASCII letters, digits and _, got the key {name!r}",
+                    help=MERGE if name == "<<" else "",
                 )
                 self.unreadable.add(path)
                 continue
@@ -143,6 +160,8 @@ class Reader:
 
     def wrong(self, node: Node, path: str, expected: str) -> None:
         got = {MappingNode: "a mapping", SequenceNode: "a list"}.get(type(node))
+        if isinstance(node, SequenceNode) and not node.items:
+            got = "an empty list"
         if isinstance(node, ScalarNode):
             got = "nothing" if node.value is None else repr(node.value)
         self.report(codes.WRONG_TYPE, node.span, path, f"{path} must be {expected}, got {got}")

@@ -43,11 +43,8 @@ def fp8_per_token_group(x: torch.Tensor) -> Quantized:
 def fp8_per_block(w: torch.Tensor) -> Quantized:
     """float8_e4m3fn codes, a scale for 128 rows by 128 columns."""
     wide = _wide(w)
-    (n, k), (rows, columns) = w.shape, map(_blocks, w.shape)
-    padded = F.pad(wide.abs(), (0, columns * BLOCK - k, 0, rows * BLOCK - n))
-    largest = padded.reshape(rows, BLOCK, columns, BLOCK).amax((1, 3))
-    scale = _scale(largest, FP8)
-    return _fp8_codes(wide, scale[_block_of(w, 0)][:, _block_of(w, 1)]), scale
+    scale = _scale(_in_blocks(_in_blocks(wide.abs(), 0), 2).amax((1, 3)), FP8)
+    return _fp8_codes(wide, _spread(_spread(scale, 0, w.shape[0]), 1, w.shape[1])), scale
 
 
 def int8_per_tensor(x: torch.Tensor) -> Quantized:
@@ -67,10 +64,8 @@ def int8_per_channel(w: torch.Tensor) -> Quantized:
 def int8_per_token_group(x: torch.Tensor) -> Quantized:
     """int8 codes, a scale for 128 elements of a row; the last of them may be fewer."""
     wide = _wide(x)
-    (m, k), groups = x.shape, _blocks(x.shape[1])
-    largest = F.pad(wide.abs(), (0, groups * BLOCK - k)).reshape(m, groups, BLOCK).amax(-1)
-    scale = _scale(largest, INT8)
-    return _int8_codes(wide, scale[:, _block_of(x, 1)]), scale
+    scale = _scale(_in_blocks(wide.abs(), 1).amax(-1), INT8)
+    return _int8_codes(wide, _spread(scale, 1, x.shape[1])), scale
 
 
 def smooth_quant(x: torch.Tensor, smooth: torch.Tensor) -> Quantized:
@@ -112,20 +107,30 @@ def dequantize_per_block(
     q: torch.Tensor, scale: torch.Tensor, *, out_dtype: torch.dtype
 ) -> torch.Tensor:
     """q times the scale of its 128 elements, rounded once."""
-    return dequantize_per_tensor(q, scale[:, _block_of(q, 1)], out_dtype=out_dtype)
+    return dequantize_per_tensor(q, _spread(scale, 1, q.shape[1]), out_dtype=out_dtype)
 
 
 def _wide(x: torch.Tensor) -> torch.Tensor:
     return x if x.dtype == torch.float64 else x.float()
 
 
-def _blocks(size: int) -> int:
-    return (size + BLOCK - 1) // BLOCK
+def _in_blocks(x: torch.Tensor, axis: int) -> torch.Tensor:
+    """x with an axis of blocks and one of their elements; the last element fills the last block up.
+
+    Padding would decide by whether there is anything to pad, which a size may leave open.
+    """
+    size = x.shape[axis]
+    blocks = (size + BLOCK - 1) // BLOCK
+    place = torch.arange(blocks * BLOCK, device=x.device).clamp(max=size - 1)
+    return x.index_select(axis, place).unflatten(axis, (blocks, BLOCK))
 
 
-def _block_of(x: torch.Tensor, axis: int) -> torch.Tensor:
-    """The block of each element along an axis."""
-    return torch.arange(x.shape[axis], device=x.device) // BLOCK
+def _spread(scale: torch.Tensor, axis: int, size: int) -> torch.Tensor:
+    """The scale of each of `size` elements along an axis of blocks."""
+    shape = [-1] * (scale.dim() + 1)
+    shape[axis + 1] = BLOCK
+    spread = scale.unsqueeze(axis + 1).expand(shape).flatten(axis, axis + 1)
+    return spread.narrow(axis, 0, size)
 
 
 def _largest(x: torch.Tensor) -> torch.Tensor:

@@ -34,9 +34,9 @@ TILE = 2048
 
 
 @triton.jit
-def ramp(u, scale_bits, start_bits, slope_bits, least_bits):
-    """From `least` up to 1 while (u * scale - start) * slope goes from 0 to 1."""
-    along = (u * from_bits(scale_bits) - from_bits(start_bits)) * from_bits(slope_bits)
+def ramp(along, slope_bits, least_bits):
+    """From `least` up to 1 while along * slope goes from 0 to 1."""
+    along *= from_bits(slope_bits)
     least = from_bits(least_bits)
     return least + (1.0 - least) * tl.minimum(tl.maximum(along, 0.0), 1.0)
 
@@ -57,9 +57,10 @@ def scaled_turns(
     """Turns from one position to the next of the pairs; see `tileops.rope.scaling.Scaling`."""
     turns = turns_per_position(pair, octaves_bits)
     if RAMP == "turns":
-        turns *= ramp(turns, scale_bits, start_bits, slope_bits, least_bits)
+        along = turns * from_bits(scale_bits) - from_bits(start_bits)
+        turns *= ramp(along, slope_bits, least_bits)
     elif RAMP == "pairs":
-        turns *= ramp(pair.to(tl.float64), scale_bits, start_bits, slope_bits, least_bits)
+        turns *= ramp(from_bits(start_bits) - pair.to(tl.float64), slope_bits, least_bits)
     if factors_ptr is not None:
         factor = tl.load(factors_ptr + pair * factors_stride, mask=pair < half, other=1.0)
         turns /= factor.to(tl.float32).to(tl.float64)

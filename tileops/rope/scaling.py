@@ -15,11 +15,12 @@ __all__ = ["PLAIN", "Scaling", "llama31", "long_amplitude", "yarn", "yarn_amplit
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Frequency f becomes f * (t + (1 - t) * clamp((u * scale - start) * slope, 0, 1)).
+    """Frequency f becomes f * (t + (1 - t) * clamp(along * slope, 0, 1)).
 
-    (scale, start, slope, t) are `numbers`; u is the frequency in turns per position for the ramp
-    "turns", the number of the pair for "pairs". Without a ramp, frequencies stay as they are.
-    Cosines and sines are multiplied by `amplitude`.
+    (scale, start, slope, t) are `numbers`, which are positive wherever that is usual, since
+    Inductor takes no negative ones. `along` is the frequency in turns per position times scale less
+    start for the ramp "turns", start less the number of the pair for "pairs". Without a ramp,
+    frequencies stay as they are. Cosines and sines are multiplied by `amplitude`.
     """
 
     ramp: str = ""
@@ -69,7 +70,7 @@ def yarn(
     if low == high:
         high += 0.001
     amplitude = yarn_amplitude(scaling_factor, attn_factor)
-    return _finite("pairs", 1.0, high, -1.0 / (high - low), scaling_factor, amplitude)
+    return _finite("pairs", 0.0, high, 1.0 / (high - low), scaling_factor, amplitude)
 
 
 def yarn_amplitude(scaling_factor: float, attn_factor: float) -> float:

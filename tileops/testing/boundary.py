@@ -1,98 +1,35 @@
 """The compile boundary of an entry: every check that `tileops validate --compile` makes of it.
 
 In: the rows of an operator, or calls made by hand. Out: `Step`s in the order in which they must
-run, and what a step found. The first of them is a cold compile, so that in a fresh process the
-compiler is the first to see the operator; those that run compiled code on memory come last.
+run. The first of them is a cold compile, so that in a fresh process the compiler is the first to
+see the operator; those that run compiled code on memory come last.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 
+from tileops.runtime.boundary import policy_of
 from tileops.testing import compiled
 from tileops.testing.call import Call
 from tileops.testing.cases import Case, Row
 from tileops.testing.faults import CheckFailed, Fault, NothingToCheck
 from tileops.testing.report import sized_calls
 from tileops.testing.sizes import with_size
+from tileops.testing.steps import Step
 
-__all__ = ["SMALL", "Step", "call_of_class", "call_steps", "found_by", "run_steps", "steps"]
+__all__ = ["SMALL", "call_of_class", "call_steps", "steps"]
+
+#: What says of a case that its fake can be relied upon.
+_FAKED = ("class", "static")
 
 #: Elements at which a compile on the CPU is about the compiler and not about the arithmetic.
 SMALL = 2048
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One check of one call: `case` names it, `row` is the label of the row that it is of.
-
-    It is left out where one of the checks that `after` names failed on the same case: what it
-    would find has been found, or running it would corrupt memory.
-    """
-
-    check: str
-    row: str
-    case: str
-    run: Callable[[], Any]
-    after: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a step found: the name of a diagnostic code, and one sentence. `made` is false where
-    there was nothing that the check could be made of."""
-
-    code: str
-    message: str
-    made: bool = True
-
-
-def run_steps(found: Iterable[Step]) -> Iterator[tuple[Step, Found | None]]:
-    """Runs steps; twice the step, first before it runs with nothing, then with what it found."""
-    failed: set[tuple[str, str]] = set()
-    for step in found:
-        if any((step.case, check) in failed for check in step.after):
-            continue
-        yield step, None
-        fault = found_by(step)
-        if fault is not None:
-            if fault.made:
-                failed.add((step.case, step.check))
-            yield step, fault
-
-
-def found_by(step: Step) -> Found | None:
-    """Runs one step. What is no fault of the operator is raised."""
-    try:
-        step.run()
-    except CheckFailed as error:
-        if error.fault is None:
-            raise
-        made = not isinstance(error, NothingToCheck)
-        return Found(error.fault.value, _sentence(str(error)), made)
-    return None
-
-
-#: What torch adds to a message for readers of a terminal, and what it says before the message.
-_TAIL = re.compile(
-    r"(?: from user code:| Set TORCHDYNAMO_VERBOSE| Developer debug context:| Hint:| Explanation:"
-    r"| Caused by:|(?<=[\w)\]]{2})\. [A-Z(]|[.!]$).*",
-    flags=re.DOTALL,
-)
-_HEAD = "Consider annotating your code using torch._check*(). "
-
-
-def _sentence(text: str) -> str:
-    """One sentence, the same on every run: neither addresses nor what torch advises."""
-    line = " ".join(text.split()).replace(_HEAD, "")
-    line = _TAIL.sub("", re.sub(r"\b0x[0-9a-f]+", "0x...", line))
-    return line if len(line) <= 400 else line[:397] + "..."
 
 
 # --- the steps of an entry ------------------------------------------------------------------------
@@ -100,31 +37,37 @@ def _sentence(text: str) -> str:
 
 def steps(found: Sequence[Row]) -> Iterator[Step]:
     """Every check of an entry, given all of its rows."""
-    alike = _alike(found, lambda row: (row.branch, tuple(row.case.present.items())))
-    branches = [rows[0] for rows in alike]
-    for rows in alike:
+    # What compiles to different code: dtypes, presence, overload.
+    alike = _alike(found, lambda row: (*row.branch, *_presence(row)))
+    # Layouts and sizes do not depend on dtypes.
+    shapes = _alike(found, _presence)
+    bound = [rows for rows in alike if _has_boundary(rows[0])]
+    sized = _covering(bound)
+    for rows in bound:
         row = rows[0]
-        if _has_boundary(row):
-            yield _step("class", row, lambda row=row: _class_static(row))
+        yield _step("class", row, lambda row=row: _class_static(row))
+        if rows in sized:
             yield _step("class-dynamic", row, lambda rows=rows: _class_dynamic(rows), ("class",))
     for row in found:
         yield _step("static", row, lambda row=row: _static(row), ("class",))
-    for rows in alike:
+    # A class's frame holds the operator, whose own call says nothing new of dtypes and presence.
+    unbound = _alike(found, lambda row: row.overload) if bound else alike
+    for rows in unbound:
         yield _step("dynamic", rows[0], lambda rows=rows: _dynamic(rows), ("class", "static"))
-    # Layouts and sizes do not depend on dtypes.
-    chosen = [rows[0] for rows in _alike(found, _presence)]
+    chosen = [rows[0] for rows in shapes]
     for row in chosen:
-        yield _real_step("real", row, _same_as_fake, ("class", "static"))
-    traced = ("class", "static", "dynamic", "real")
-    for row in branches:
-        if _has_boundary(row):
-            after = (*traced, "class-dynamic")
-            yield _step("class-unbacked", row, lambda row=row: _class_unbacked(row), after)
-        yield _step("unbacked", row, lambda row=row: _unbacked(row), traced)
+        yield _step("real", row, lambda row=row: _every_real(row, _same_as_fake), _FAKED)
+    traced = (*_FAKED, "dynamic", "real")
+    for rows in sized:
+        after = (*traced, "class-dynamic")
+        yield _step("class-unbacked", rows[0], lambda row=rows[0]: _class_unbacked(row), after)
+    for rows in unbound:
+        yield _step("unbacked", rows[0], lambda row=rows[0]: _unbacked(row), traced)
     sound = ("static", "real")
-    for row in branches:
-        small = row.shrunk(SMALL)
-        yield _step("inductor", row, lambda row=small: _inductor(_call(row)), sound)
+    opaque = _stays_opaque(found)
+    for rows in _covering(alike) if opaque else alike:
+        small = rows[0].shrunk(SMALL)
+        yield _step("inductor", rows[0], lambda row=small: _inductor(_call(row)), sound)
     # A backward traced for every presence costs more than all the rest, and takes the same path.
     traced_back = [
         max(rows, key=lambda row: sum(row.case.present.values()))
@@ -132,8 +75,12 @@ def steps(found: Sequence[Row]) -> Iterator[Step]:
     ]
     for row in chosen:
         grad = any(row is other for other in traced_back)
-        after = ("class", *sound, "inductor")
-        yield _real_step("opcheck", row, compiled.check_opcheck, after, grad)
+        yield _step(
+            "opcheck",
+            row,
+            lambda row=row, grad=grad: _opchecks(row, opaque, grad),
+            ("class", *sound, "inductor"),
+        )
 
 
 def call_steps(
@@ -156,6 +103,28 @@ def call_steps(
 
 def _presence(row: Row) -> Any:
     return row.overload, tuple(row.case.present.items())
+
+
+def _covering(groups: Sequence[list[Row]]) -> list[list[Row]]:
+    """The groups, in order, that have a dtype case or a presence that none before them has."""
+    kept = []
+    seen: set[Any] = set()
+    for rows in groups:
+        facts = {("dtypes", rows[0].branch), ("presence", _presence(rows[0]))}
+        if not facts <= seen:
+            kept.append(rows)
+            seen |= facts
+    return kept
+
+
+def _stays_opaque(found: Sequence[Row]) -> bool:
+    """Whether the operator's node is still there after AOT, on the CPU, where Inductor runs."""
+    if not found:
+        return False
+    bound = found[0].bound
+    if bound.op_class is None or bound.header.composite:
+        return False
+    return policy_of(bound.op_class, bound.header.op).cpu == "opaque"
 
 
 def _alike(found: Sequence[Row], key: Callable[[Row], Any]) -> list[list[Row]]:
@@ -313,24 +282,37 @@ def call_of_class(row: Row, call: Call) -> Call:
 # --- on real CPU tensors --------------------------------------------------------------------------
 
 
-def _real_step(
-    name: str,
-    row: Row,
-    check: Callable[[Call], Any],
-    after: tuple[str, ...],
-    grad: bool = True,
-) -> Step:
+def _every_real(row: Row, check: Callable[[Call], Any], grad: bool = True) -> None:
     """The check in every layout, and at the sizes 0 and 1; with `grad` also requiring gradients."""
-    keep = row.bound.header.contiguous
     small = row.shrunk(SMALL)
+    _every_way(_call(small), check, row.bound.header.contiguous, grad)
+    _sizes_0_and_1(small, check)
 
-    def each() -> None:
-        _every_way(_call(small), check, keep, grad)
-        for size in (0, 1):
-            for case in with_size(small.case, size):
-                _named(f"size {size}", _call(replace(small, case=case)), check)
 
-    return _step(name, row, each, after)
+def _sizes_0_and_1(small: Row, check: Callable[[Call], Any]) -> None:
+    for size in (0, 1):
+        for case in with_size(small.case, size):
+            _named(f"size {size}", _call(replace(small, case=case)), check)
+
+
+def _opchecks(row: Row, opaque: bool, grad: bool) -> None:
+    """opcheck in every layout and at those sizes; with `grad` also requiring gradients.
+
+    Its AOT trace takes nearly all of its time. An opaque operator gives one graph in all of them,
+    its node, whose strides the rest of opcheck compares: it is traced where gradients are.
+    """
+    if not opaque:
+        _every_real(row, compiled.check_opcheck, grad)
+        return
+    _every_real(row, compiled.check_opcheck_of_node, grad=False)
+    traced = ("contiguous", "requires grad") if grad else ()
+    for way, call in compiled.variants(_call(row.shrunk(SMALL)), row.bound.header.contiguous):
+        if way in traced:
+            _named(_shown(way), call, compiled.check_opcheck)
+
+
+def _shown(way: str) -> str:
+    return "" if way == "contiguous" else way
 
 
 def _every_way(
@@ -339,7 +321,7 @@ def _every_way(
     for way, variant in compiled.variants(call, keep):
         if way == "requires grad" and not grad:
             continue
-        _named("" if way == "contiguous" else way, variant, check)
+        _named(_shown(way), variant, check)
 
 
 def _named(way: str, call: Call, check: Callable[[Call], Any]) -> None:

@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tileops.testing.call import Call
 from tileops.testing.faults import CheckFailed, Fault
+from tileops.testing.inductor import know_the_machine
 from tileops.testing.tensors import layouts
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "check_fake",
     "check_inductor",
     "check_opcheck",
+    "check_opcheck_of_node",
     "check_static",
     "check_unbacked",
     "cold",
@@ -54,6 +56,8 @@ class Frames:
         self.graphs.append(module.graph)
         if self._inner is None:
             return module.forward
+        if self._inner == "inductor":
+            know_the_machine()
         return torch._dynamo.lookup_backend(self._inner)(module, inputs)
 
 
@@ -153,8 +157,11 @@ def check_inductor(call: Call) -> None:
             ) from None
 
 
-def check_opcheck(call: Call) -> None:
-    """torch.library.opcheck, and the aliasing that it does not look at."""
+def check_opcheck(call: Call, traced: bool = True) -> None:
+    """torch.library.opcheck, and the aliasing that it does not look at.
+
+    Without `traced` its AOT trace is left out.
+    """
     try:
         results = _flat(call.cloned()())
     except Exception as error:
@@ -166,15 +173,19 @@ def check_opcheck(call: Call) -> None:
     if any(t is not None and _differentiable(t) and bool(t.isnan().any()) for t in results):
         # opcheck takes a NaN for another one: off to where a logarithm is a number.
         call = call.with_tensors(lambda _, t: t.detach().abs().requires_grad_(t.requires_grad))
+    tests = _opchecks(call, results, traced)
     try:
-        torch.library.opcheck(
-            call.overload, call.args, dict(call.kwargs), test_utils=_opchecks(call, results)
-        )
+        torch.library.opcheck(call.overload, call.args, dict(call.kwargs), test_utils=tests)
     except Exception as error:
         reason = " ".join(str(error).split())
         raise CheckFailed(
             f"{_name(call)}: must pass opcheck, got {reason[:600]}", Fault.OPCHECK
         ) from error
+
+
+def check_opcheck_of_node(call: Call) -> None:
+    """What opcheck finds without tracing, which all calls of one graph need but once."""
+    check_opcheck(call, traced=False)
 
 
 def variants(call: Call, keep: Sequence[str] = ()) -> Iterator[tuple[str, Call]]:
@@ -250,14 +261,16 @@ def _one_own_node(call: Call, frames: Frames) -> None:
         )
 
 
-def _opchecks(call: Call, results: Sequence[torch.Tensor | None]) -> tuple[str, ...]:
-    """opcheck's tests; two do arithmetic that torch lacks for eight-bit floats: that of schemas
-    with the inputs, and that of gradients with the results."""
+def _opchecks(call: Call, results: Sequence[torch.Tensor | None], traced: bool) -> tuple[str, ...]:
+    """opcheck's tests; two do arithmetic that torch lacks: that of schemas with eight-bit floats as
+    inputs, and that of gradients with them as results, or with codes beside floats."""
     given = call.tensors.values()
     found = ["test_autograd_registration", "test_faketensor"]
     if not any(map(_is_eight_bit, given)):
         found.append("test_schema")
-    if not (any(map(_is_eight_bit, results)) and any(t.requires_grad for t in given)):
+    kinds = {t.is_floating_point() for t in results if t is not None}
+    summed = len(kinds) < 2 and not any(map(_is_eight_bit, results))
+    if traced and (summed or not any(t.requires_grad for t in given)):
         found.append("test_aot_dispatch_dynamic")
     return tuple(found)
 

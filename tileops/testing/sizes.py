@@ -46,7 +46,8 @@ def lengths(case: Case, sizes: Sequence[int] = LENGTHS) -> tuple[list[Case], tup
     """The case at each size of the first index that takes them all, and the parameters that vary.
 
     Empty where no index and no integer parameter can. Lengths that another axis already has are
-    stepped over: torch gives equal sizes one symbol, and guards that they stay equal.
+    stepped over: torch gives equal sizes one symbol, and guards that they stay equal. So are those
+    of which one alone makes an axis of a result 1, as a count of blocks is: torch guards that too.
     """
     taken = _sizes(case)
     for factor in FACTORS:
@@ -56,10 +57,20 @@ def lengths(case: Case, sizes: Sequence[int] = LENGTHS) -> tuple[list[Case], tup
                 break
         for slots in _choices(case):
             found = [_at(case, slots, size) for size in shifted]
-            if all(item is not None for item in found):
-                varying = tuple(slot.name for slot in slots if slot.param)
-                return [item for item in found if item is not None], varying
+            cases = [item for item in found if item is not None]
+            if len(cases) == len(found) and len(set(map(_single, cases))) == 1:
+                return cases, tuple(slot.name for slot in slots if slot.param)
     return [], ()
+
+
+def _single(case: Case) -> frozenset[tuple[str, int]]:
+    """The axes of results that are 1."""
+    return frozenset(
+        (name, axis)
+        for name, spec in instantiate(case).outputs.items()
+        for axis, size in enumerate(() if spec is None else spec[0])
+        if size == 1
+    )
 
 
 def _sizes(case: Case) -> set[int]:

@@ -150,8 +150,15 @@ def validate(
     report.unchecked += len(CHECKS) * (report.implemented - len(sound))
     start = start or worker_of(folder, settings.package)
     _compile(report, sound, settings, start, jobs, progress)
+    findings.items[:] = _distinct(findings.items)
     report.seconds = time.perf_counter() - began
     return report
+
+
+def _distinct(items: list[Diagnostic]) -> list[Diagnostic]:
+    """The findings without those that say of one place what another says: a field that stands once
+    and is read twice, through an alias."""
+    return list({(item.sort_key, item.op): item for item in reversed(items)}.values())[::-1]
 
 
 def _faulty(entry: Entry, checked: Checked, manifest: Manifest) -> bool:

@@ -106,7 +106,7 @@ OUTSIDE: list[tuple[str, tuple[object, ...], str]] = [
     ("full", ((2, -1), 0), "at least 0, got -1"),
     ("moe.layout_metadata", (masked(5), 14, 3), "must be 3 * 5, got 14"),
     ("moe.layout_metadata", (contiguous("aligned", "per_row", 4), 6, 2), "tiles of 4, got 6"),
-    ("moe.layout_metadata", (contiguous("tight", "per_row"), 6, 0), "needs experts"),
+    ("moe.layout_metadata", (contiguous("tight", "per_row"), 6, 0), "must have experts"),
     ("moe.masked_routed_metadata", (masked(3), 4, 12), "at most 3 rows, got 4"),
     ("moe.masked_routed_metadata", (contiguous("tight", "per_row"), 4, 1), "must be masked"),
 ]

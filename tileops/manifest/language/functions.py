@@ -24,7 +24,7 @@ MAX_ITEMS = 1 << 24
 def broadcast(*shapes: Ints) -> tuple[Int, ...]:
     """PyTorch broadcasting; 0 against 1 is 0."""
     if not shapes:
-        raise DomainError("broadcast needs at least one shape")
+        raise DomainError("broadcast must have at least one shape")
     return reduce(_broadcast_pair, shapes[1:], tuple(shapes[0]))
 
 
@@ -111,7 +111,7 @@ def unique_axes(axes: Any, rank: int) -> bool:
 def per_axis(value: Any, i: int, n: int, fallback: Int | None = None) -> Int:
     """Item i of a length-n sequence, a scalar itself, the fallback for None."""
     if not 0 <= i < n:
-        raise DomainError(f"item {i} is out of range for {n} axes")
+        raise DomainError(f"an item must be one of {n} axes, got {i}")
     if isinstance(value, list | tuple):
         if len(value) != n:
             raise DomainError(f"a sequence must have {n} items, one per axis, got {len(value)}")
@@ -119,7 +119,7 @@ def per_axis(value: Any, i: int, n: int, fallback: Int | None = None) -> Int:
     if value is None:
         value = fallback
     if value is None:
-        raise DomainError("None has no fallback value")
+        raise DomainError("None must have a fallback value")
     return value
 
 
@@ -142,7 +142,7 @@ def extremum(fold: Callable[[Int, Int], Int], word: str) -> Callable[..., Int]:
         if len(items):
             return reduce(fold, items)
         if default is None:
-            raise DomainError(f"{word} of an empty sequence needs a default")
+            raise DomainError(f"{word} of an empty sequence must have a default")
         return default
 
     return run
@@ -193,7 +193,7 @@ def mhc_expansion(q: Int) -> Int:
     """The positive n with n*n + 2*n == q."""
     n = math.isqrt(int(q) + 1) - 1 if q >= 0 else 0
     if n < 1 or n * n + 2 * n != q:
-        raise DomainError(f"n*n + 2*n == {q} has no positive solution n")
+        raise DomainError(f"n*n + 2*n must be {q} for a positive n")
     return n
 
 
@@ -243,7 +243,7 @@ def balanced_sizes(total: int, count: int) -> tuple[int, ...]:
     """`count` sizes summing to `total`, the first `total % count` one larger."""
     if count <= 0 or total < 0:
         raise DomainError(
-            f"balanced_sizes needs a positive count and no negative total, got {total}, {count}"
+            f"balanced_sizes must have a positive count and no negative total, got {total}, {count}"
         )
     _bound(count)
     size, larger = divmod(total, count)
@@ -252,7 +252,7 @@ def balanced_sizes(total: int, count: int) -> tuple[int, ...]:
 
 def repeat(value: int, count: int) -> tuple[int, ...]:
     if count < 0:
-        raise DomainError(f"repeat needs a count of at least 0, got {count}")
+        raise DomainError(f"repeat must have a count of at least 0, got {count}")
     _bound(count)
     return (value,) * count
 

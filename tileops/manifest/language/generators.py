@@ -47,7 +47,7 @@ class Generator:
         try:
             shape = self.shape(*arguments)
         except OverflowError:
-            raise DomainError(f"{self.name} takes no numbers as large as these") from None
+            raise DomainError(f"{self.name} must take smaller numbers than these") from None
         if prod(shape) > MAX_VALUES:
             raise DomainError(f"a tensor must have at most {MAX_VALUES} values, got {list(shape)}")
         return shape
@@ -59,7 +59,7 @@ class Generator:
         try:
             data = self.fill(build, *arguments)
         except OverflowError:
-            raise DomainError(f"{self.name} takes no numbers as large as these") from None
+            raise DomainError(f"{self.name} must take smaller numbers than these") from None
         if len(data) != prod(shape):
             raise AssertionError(f"{self.name} filled {len(data)} values of {list(shape)}")
         return Values(shape, dtype, data)

@@ -23,7 +23,7 @@ def metadata_shape(layout: Any, rows: int, experts: int) -> tuple[int, ...]:
     """The shape of the metadata; raises where the rows do not fit the layout."""
     if experts <= 0 or rows < 0:
         raise DomainError(
-            f"a layout needs experts and no negative number of rows, got {experts} and {rows}"
+            f"a layout must have experts and no negative number of rows, got {experts} and {rows}"
         )
     if adt_field(layout, "kind") == "masked":
         max_m = adt_field(layout, "max_m")

@@ -13,7 +13,7 @@ from typing import Any
 from tileops.diagnostics import codes
 from tileops.diagnostics.model import Code, Findings, Label, Span
 from tileops.diagnostics.text import shorten
-from tileops.manifest.adt import ADT
+from tileops.manifest.adt import ADT, ADTTable
 from tileops.manifest.dtypes import DTYPES
 from tileops.manifest.entry import Entry, ParamDecl, TensorDecl, Text
 from tileops.manifest.language.infer import infer
@@ -78,7 +78,7 @@ def check_entry(entry: Entry, adts: Mapping[str, ADT], findings: Findings) -> Si
     before = findings.errors
     checker = Checker(entry, adts, findings)
     signature = checker.run()
-    if signature is None or findings.errors > before or entry.unreadable:
+    if signature is None or findings.errors > before or entry.unreadable or checker.lost_type:
         return None
     check_used(checker, signature)
     return signature
@@ -100,6 +100,8 @@ class Checker:
     families: dict[str, Family] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     lost_section: bool = False
+    #: Whether a type that was reported elsewhere is missing here.
+    lost_type: bool = False
 
     def run(self) -> Signature | None:
         self.find_lost()
@@ -210,6 +212,12 @@ class Checker:
             name: tuple(item.name for item in adt.constructors) for name, adt in self.adts.items()
         }
 
+    def misses_type(self, text: Text) -> bool:
+        """Whether a type or a kind names an ADT that types.yaml declares, and wrongly."""
+        missed = isinstance(self.adts, ADTTable) and self.adts.misses(text.text)
+        self.lost_type |= missed
+        return missed
+
     def read_params(self) -> None:
         adts = self.constructors()
         for decl in self.entry.params:
@@ -219,6 +227,9 @@ class Checker:
                 self.lost.add(decl.name.text)
                 continue
             path = f"signature.params.{decl.name}"
+            if self.misses_type(decl.type):
+                self.lost.add(decl.name.text)
+                continue
             try:
                 type_ = parse_type(decl.type.text, adts)
             except ExprError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tileops.diagnostics import codes
+from tileops.diagnostics.model import Label
 from tileops.manifest.language.kinds import (
     TENSOR,
     DTypeKind,
@@ -22,6 +23,8 @@ def combos(checker: Checker) -> tuple[tuple[tuple[str, str], ...], ...]:
     path = "signature.dtype_combos"
     rows: list[tuple[tuple[str, str], ...]] = []
     names: tuple[str, ...] | None = None
+    if any(item.startswith(path) for item in checker.entry.unreadable):
+        return ()
     for combo in checker.entry.combos:
         keys = tuple(sorted(name.text for name, _ in combo.items))
         if names is not None and keys != names:
@@ -29,7 +32,8 @@ def combos(checker: Checker) -> tuple[tuple[tuple[str, str], ...], ...]:
                 codes.BAD_COMBO,
                 combo.span,
                 path,
-                f"every row must have the keys {', '.join(names)}, got {', '.join(keys)}",
+                f"every row of dtype_combos must have the keys {', '.join(names)},"
+                f" got {', '.join(keys)}",
             )
             continue
         names = keys
@@ -54,6 +58,14 @@ def combos(checker: Checker) -> tuple[tuple[tuple[str, str], ...], ...]:
                 )
         row = tuple(sorted((name.text, value.text) for name, value in combo.items))
         if row in rows:
-            checker.report(codes.BAD_COMBO, combo.span, path, "rows must be distinct")
+            shown = ", ".join(f"{name}: {value}" for name, value in row)
+            first = checker.entry.combos[rows.index(row)].span
+            checker.report(
+                codes.BAD_COMBO,
+                combo.span,
+                path,
+                f"rows of dtype_combos must be distinct, got {shown} again",
+                labels=(Label(first, "first given here"),),
+            )
         rows.append(row)
     return tuple(rows)

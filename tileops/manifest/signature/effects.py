@@ -66,9 +66,10 @@ def check_effects(checker: Checker, signature: Signature, discriminants: Discrim
         if not isinstance(condition, bool) and (
             not discriminants.reads(condition)[1] or names_in(condition) & checker.lets.keys()
         ):
+            mutated = tensor.decl.mutated
             checker.report(
                 codes.BAD_EFFECT,
-                span,
+                span if isinstance(mutated, bool) else mutated.span,
                 f"{path}.mutated",
                 f"mutated of {tensor.name} must read discriminants only, got {condition}",
             )
@@ -76,9 +77,10 @@ def check_effects(checker: Checker, signature: Signature, discriminants: Discrim
     for tensor in signature.outputs:
         _check_output(checker, tensor, signature, writable)
     for tensor in buffers[1:]:
+        assert tensor.decl.buffer is not None
         checker.report(
             codes.BAD_EFFECT,
-            tensor.decl.name.span,
+            tensor.decl.buffer.span,
             f"signature.outputs.{tensor.name}.buffer",
             f"{tensor.name} must not be a second buffer, {buffers[0].name} is one already",
         )

@@ -89,10 +89,17 @@ def check_families(checker: Checker) -> dict[str, Family]:
                 checker.lost.add(name)
             else:
                 done[name] = family
+    _check_applied(checker)
+    return done
+
+
+def _check_applied(checker: Checker) -> None:
+    """Reports families that no shape applies, unless a shape applies one that is not there."""
     used = {name for decl in checker.entry.types for name in _applied(decl)}
-    for tensor, _ in checker.declared():
-        if tensor.shape is not None:
-            used.add(tensor.shape.text.partition("[")[0].strip())
+    shapes = [tensor.shape for tensor, _ in checker.declared()]
+    used |= {"?" if text is None else text.text.partition("[")[0].strip() for text in shapes} - {""}
+    if used - {decl.name.text for decl in checker.entry.types}:
+        return
     for decl in checker.entry.types:
         if decl.name.text not in used:
             checker.report(
@@ -101,7 +108,6 @@ def check_families(checker: Checker) -> dict[str, Family]:
                 f"signature.types.{decl.name}",
                 f"type family {decl.name} must be applied by a shape",
             )
-    return done
 
 
 def _is_bounded(checker: Checker, family: Family, shapes: dict[str, int]) -> bool:
@@ -199,7 +205,7 @@ class _Reader:
             if not have:
                 self.checker.report(
                     codes.BAD_FAMILY,
-                    self.decl.name.span,
+                    self.decl.cases_span if have is self.decl.cases else self.decl.name.span,
                     self.path,
                     f"type family {self.decl.name} must {what}",
                 )
@@ -210,6 +216,8 @@ class _Reader:
         adts = self.checker.constructors()
         result: list[tuple[str, Kind]] = []
         for name, text in self.decl.params:
+            if self.checker.misses_type(text):
+                return None
             try:
                 if text.text == "Bool":
                     kind: Kind = BOOL

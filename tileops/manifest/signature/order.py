@@ -33,9 +33,12 @@ def check_order(checker: Checker) -> None:
         seen_default |= has_default and not keyword
     seen_optional = seen_keyword = False
     for tensor in checker.entry.inputs:
+        if tensor.dtype is None and tensor.shape is None:
+            continue  # What stands in place of a tensor has no place among them.
         optional = tensor.optional is not False
         buffer = tensor.mutated is True and tensor.write_only
-        if tensor.kw_only and not optional and not buffer:
+        misplaced = tensor.kw_only and not optional and not buffer
+        if misplaced:
             checker.report(
                 codes.BAD_ORDER,
                 tensor.name.span,
@@ -47,7 +50,7 @@ def check_order(checker: Checker) -> None:
         if not tensor.kw_only and not optional and seen_optional:
             order(checker, tensor.name, "inputs", "an optional input")
         seen_optional |= optional
-        seen_keyword |= tensor.kw_only
+        seen_keyword |= tensor.kw_only and not misplaced
 
 
 def order(checker: Checker, name: Text, group: str, after: str) -> None:

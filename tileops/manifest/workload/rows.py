@@ -283,6 +283,7 @@ def _check_ids(signature: Signature, cases: list[Case], findings: Findings) -> N
     """Ids are distinct, and rows that share a label differ in dtypes only."""
     labels: dict[str, Case] = {}
     ids: dict[str, Case] = {}
+    again: dict[str, int] = {}
     reported: set[int] = set()
     places = {id(decl): at for at, decl in enumerate(signature.entry.workloads)}
     for case in cases:
@@ -304,14 +305,26 @@ def _check_ids(signature: Signature, cases: list[Case], findings: Findings) -> N
             continue
         other = ids.setdefault(case.id, case)
         if other is not case:
+            again[case.id] = again.get(case.id, 0) + 1
+            if other.decl is case.decl:
+                span = _dtypes_place(case, again[case.id]) or span
             findings.add(
                 codes.DUPLICATE_CASE,
                 span,
                 f"cases must have distinct ids, got {case.id} again",
                 op=signature.op,
                 field=f"workloads[{at}]",
-                labels=(Label(other.decl.span, "the other case"),),
+                labels=(Label(_dtypes_place(other, 0) or other.decl.span, "the other case"),),
             )
+
+
+def _dtypes_place(case: Case, nth: int) -> Span | None:
+    """Where the row writes the dtypes of a case for the nth time."""
+    node = case.decl.get("dtype_cases")
+    if not isinstance(node, SequenceNode):
+        return None
+    same = [item.span for item in node.items if plain(item) == dict(case.dtypes)]
+    return same[nth] if nth < len(same) else None
 
 
 def _beyond_dtypes(case: Case, other: Case) -> bool:
