@@ -195,20 +195,16 @@ def ropes() -> Iterator[Case]:
             yield Case(
                 f"1d-{layout}-{dtype}", RoPEFwdOp, "pairs", [x], [x], {"rope_layout": layout}
             )
-    for op in (RoPELlama31FwdOp, YaRNFwdOp, LongRoPEFwdOp):
-        for dtype in (BF16, F32):
-            x = meta(2, 2048, 32, 128, dtype=dtype)
-            params = {"input_layout": "2d"}
-            if op is LongRoPEFwdOp:
-                params |= {"rescale_factors": meta(64, dtype=dtype), "max_position": 131072}
-            yield Case(f"{dtype}", op, "pairs", [x], [x], params)
-    for dtype, index in ((BF16, torch.int64), (F32, torch.int32)):
+    x, params = meta(2, 2048, 32, 128), {"input_layout": "2d"}
+    yield Case("2d", RoPELlama31FwdOp, "pairs", [x], [x], params)
+    yield Case("2d", YaRNFwdOp, "pairs", [x], [x], params)
+    factors = {"rescale_factors": meta(64, dtype=F32), "max_position": 131072}
+    yield Case("2d", LongRoPEFwdOp, "pairs", [x], [x], params | factors)
+    for dtype, index, part in ((BF16, torch.int64, None), (F32, torch.int32, 32)):
         x, positions = meta(4096, 32, 128, dtype=dtype), meta(4096, dtype=index)
-        for part in (None, 32):
-            params = {"max_position": 8192, "rotary_dim": part}
-            yield Case(
-                f"{part}-{dtype}", RoPENeoxPositionIdsFwdOp, "pairs", [x], [x, positions], params
-            )
+        params = {"max_position": 8192, "rotary_dim": part}
+        inputs = [x, positions]
+        yield Case(f"{part}-{dtype}", RoPENeoxPositionIdsFwdOp, "pairs", [x], inputs, params)
     x = meta(2, 32, 2**18, 160)
     params = {"input_layout": "2d"}
     y = x.transpose(1, 2)

@@ -47,9 +47,7 @@ def test_special_rows(device, item, launcher) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 @every_launcher
-@pytest.mark.parametrize(
-    "shape", [(1, 1), (3, 2), (40, 7), (1, 128), (5, 256), (2, 2048), (3, 1300), (2, 5000)]
-)
+@pytest.mark.parametrize("shape", [(1, 1), (40, 7), (5, 256), (3, 1300), (2, 5000)])
 def test_shapes(device, item, launcher, shape) -> None:
     check(item.op, item.inputs(torch.randn(shape, device=device).to(item.dtypes[0])), only=launcher)
 

@@ -1,11 +1,15 @@
 """The call device, where inputs on the CPU or none at all leave it to something else."""
 
+import functools
+
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.runtime import own
+from tileops.runtime import library
 from tileops.runtime.errors import CallError
+from tileops.runtime.reference import Reference
 
 ENTRY = """
 {name}:
@@ -41,8 +45,8 @@ MANIFEST = (
 OPS = own.classes(
     MANIFEST,
     BesideFwdOp=lambda x, lens: x + lens.to(x.device),
-    OnlyFwdOp=lambda lens: lens.float(),
-    MaybeFwdOp=lambda x=None: torch.ones(3) if x is None else torch.ones(3, device=x.device),
+    OnlyFwdOp=lambda lens: lens.float().to(torch.get_default_device()),
+    MaybeFwdOp=lambda x=None: torch.ones(3),
 )
 
 
@@ -63,3 +67,18 @@ def test_without_another_input_the_call_is_placed():
         assert OPS["OnlyFwdOp"]()(torch.arange(4)).device.type == usual
         assert OPS["MaybeFwdOp"]()().device.type == usual
         assert OPS["MaybeFwdOp"]()(torch.ones(2, device="meta")).device.type == "meta"
+
+
+@pytest.mark.parametrize(("name", "inputs"), [("OnlyFwdOp", [4]), ("MaybeFwdOp", [])])
+def test_the_reference_is_told_the_call_device(name, inputs) -> None:
+    """What is made without a device lies there, whatever the user's default device is."""
+    bound = OPS[name].bound()
+    (overload,) = bound.header.overloads
+    layout = bound.layout(overload, library.schema_text(bound.header, overload))
+    reference, meta = Reference(bound, layout), torch.device("meta")
+    tensors = tuple(map(torch.arange, inputs)) or (None,)
+    specs = [(tuple(inputs or [3]), torch.float32)]
+    for call in (reference.plain, reference.real):
+        assert call(meta, specs, tensors, {}).device == meta
+    with torch.device("meta"):
+        assert OPS[name]()(*map(functools.partial(torch.arange, device="cpu"), inputs)).is_cpu

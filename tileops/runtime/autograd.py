@@ -119,8 +119,10 @@ def _function(
         codes = _codes(result)
         if codes:
             ctx.mark_non_differentiable(*codes)
+        results = result if isinstance(result, tuple) else (result,)
+        ctx.device = next((t.device for t in results if t is not None), None)
         if by_sibling is not None:
-            saved += result if isinstance(result, tuple) else (result,)
+            saved += results
         ctx.save_for_backward(*saved)
         return result
 
@@ -220,7 +222,7 @@ def _backward(
                     args[position] = saved.view_as(saved)
                 else:
                     args[position] = saved.detach().requires_grad_()
-            outputs = evaluate(args)
+            outputs = evaluate(args, ctx.device)
             pairs = [
                 (outputs[position], grad)
                 for position, grad in zip(returned, grads, strict=True)
@@ -254,16 +256,15 @@ def _backward(
     return backward
 
 
-def _evaluator(bound: Bound, layout: Layout) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+def _evaluator(bound: Bound, layout: Layout) -> Callable[..., tuple[Any, ...]]:
     """The reference on the overload's arguments in schema order; its outputs as a tuple."""
     split = layout.split()
 
-    def evaluate(args: Sequence[Any]) -> tuple[Any, ...]:
+    def evaluate(args: Sequence[Any], device: torch.device) -> tuple[Any, ...]:
         reference = bound.implementation().reference  # type: ignore[attr-defined]
         tensors = [args[i] for i in split.positional]
         keywords = {item.name: item.of(args) for item in split.keywords}
-        device = next(t.device for t in (*tensors, *keywords.values()) if torch.is_tensor(t))
-        results = call_reference(reference, device, tensors, keywords)
+        results = call_reference(reference, device, tensors, keywords, layout.placed)
         return results if type(results) is tuple else (results,)
 
     return evaluate

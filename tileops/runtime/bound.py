@@ -135,6 +135,11 @@ class Layout:
         return any(a.type == "Tensor" and a.name in self.leaders for a in self.arguments)
 
     @property
+    def placed(self) -> bool:
+        """Whether no argument may give the call device, so that the reference is told it."""
+        return not self.decided and not self.device
+
+    @property
     def device(self) -> str:
         """The device parameter of an operator without tensor inputs, or ""."""
         return next((a.name for a in self.arguments if a.role is Role.DEVICE), "")

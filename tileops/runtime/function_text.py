@@ -184,7 +184,7 @@ def _fast(layout: Layout) -> list[str]:
 
     Anything unusual about its results goes to the dispatcher, which copes or explains.
     """
-    if layout.overload.written:
+    if layout.overload.written or layout.placed:
         return []
     split = layout.split()
     names = [a.name for a in layout.arguments]

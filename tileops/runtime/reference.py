@@ -47,7 +47,7 @@ class Reference:
         unbound: tuple[torch.Tensor, ...] = (),
     ) -> Any:
         """The call as plain PyTorch, on tensors of any sort, with symbolic sizes too."""
-        results = call_reference(self, device, tensors, keywords)
+        results = call_reference(self, device, tensors, keywords, self._layout.placed)
         return self.returned(self._place(False, results, device, specs, bound, unbound))
 
     def real(
@@ -60,7 +60,7 @@ class Reference:
         unbound: tuple[torch.Tensor, ...] = (),
     ) -> Any:
         """The call on tensors that have memory and sizes."""
-        results = call_reference(self, device, tensors, keywords)
+        results = call_reference(self, device, tensors, keywords, self._layout.placed)
         return self.finish(results, device, specs, tensors, keywords, bound, unbound)
 
     def finish(
@@ -151,8 +151,15 @@ def call_reference(
     device: torch.device,
     tensors: Sequence[Any],
     keywords: dict[str, Any],
+    placed: bool = False,
 ) -> Any:
-    """The reference with its own dtypes: an operator's are declared, and autocast changes none."""
+    """The reference with its own dtypes: an operator's are declared, and autocast changes none.
+
+    `placed`: the call device is the default one meanwhile, where no argument may tell which it is.
+    """
+    if placed:
+        with device:
+            return call_reference(reference, device, tensors, keywords)
     if autocast_is_on(device):
         with torch.autocast(device.type, enabled=False):
             return reference(*tensors, **keywords)
