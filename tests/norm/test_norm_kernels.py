@@ -63,12 +63,19 @@ def check(op, x, given=None, trailing: int = 1, only=None, eps: float | None = 1
 
 @every_op
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    "shape",
-    [(5, 37), (1, 1), (31, 8), (2, 3, 64), (64,), (3, 1300), (2, 5120)],
+    ("shape", "dtype"),
+    [
+        ((5, 37), torch.float16),
+        ((1, 1), torch.float32),
+        ((31, 8), torch.bfloat16),
+        ((2, 3, 64), torch.float32),
+        ((64,), torch.float16),
+        ((3, 1300), torch.bfloat16),
+        ((2, 5120), torch.float32),
+    ],
 )
-def test_rows(op, device, dtype, shape) -> None:
+def test_rows(op, device, shape, dtype) -> None:
     x = torch.randn(shape, device=device).to(dtype)
     assert check(op, x) == "row"
 
@@ -139,7 +146,7 @@ def test_the_mean_may_be_far_from_zero(device) -> None:
         assert float((y - exact).norm() / exact.norm()) < 2e-4
 
 
-@every_op
+@pytest.mark.parametrize("op", [RMSNormFwdOp, FusedAddLayerNormFwdOp, AdaLayerNormZeroFwdOp])
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf, 0.0])
 @pytest.mark.parametrize("only", ["row", "split_row", "long_row"])

@@ -166,11 +166,11 @@ class CosFwdOp(Op):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class DivFwdOp(Op):
-    rounding_mode: Literal["trunc", "floor"] | None
+    rounding_mode: Literal['trunc', 'floor'] | None
     def __init__(
         self,
         *,
-        rounding_mode: Literal["trunc", "floor"] | None = None,
+        rounding_mode: Literal['trunc', 'floor'] | None = None,
         target: str | None = None,
     ) -> None: ...
     def forward(self, input: Tensor, other: Tensor) -> Tensor: ...
@@ -237,22 +237,22 @@ class FloorFwdOp(Op):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class GELUAndMulFwdOp(Op):
-    approximate: Literal["none", "tanh"]
+    approximate: Literal['none', 'tanh']
     def __init__(
         self,
         *,
-        approximate: Literal["none", "tanh"] = "none",
+        approximate: Literal['none', 'tanh'] = 'none',
         target: str | None = None,
     ) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class GELUFwdOp(Op):
-    approximate: Literal["none", "tanh"]
+    approximate: Literal['none', 'tanh']
     def __init__(
         self,
         *,
-        approximate: Literal["none", "tanh"] = "none",
+        approximate: Literal['none', 'tanh'] = 'none',
         target: str | None = None,
     ) -> None: ...
     def forward(self, input: Tensor) -> Tensor: ...

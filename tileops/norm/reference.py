@@ -193,7 +193,7 @@ def group_norm(
     grouped = wide.unflatten(1, (num_groups, input.shape[1] // num_groups))
     axes = tuple(range(2, grouped.dim()))
     mean, var = _moments(grouped, axes)
-    y = ((grouped - mean) * torch.rsqrt(var + eps)).flatten(1, 2)
+    y = ((grouped - _kept(mean, axes)) * _kept(torch.rsqrt(var + eps), axes)).flatten(1, 2)
     return _affine(y, weight, bias).to(input.dtype).contiguous()
 
 
@@ -210,18 +210,17 @@ def instance_norm(
 ) -> Any:
     """(x - mean) / sqrt(var + eps) * weight + bias, over planes; then the running statistics."""
     wide = _widen(input)
-    if use_input_stats:
-        mean, var = _moments(wide, tuple(range(2, input.dim())))
-    else:
-        mean, var = _of_channels(running_mean, wide), _of_channels(running_var, wide)
-    y = _affine((wide - mean) * torch.rsqrt(var + eps), weight, bias)
-    y = y.to(input.dtype).contiguous()
-    if running_mean is None or not use_input_stats:
+    axes = tuple(range(2, input.dim()))
+    if not use_input_stats:
+        return _by_running(wide, running_mean, running_var, weight, bias, eps).to(input.dtype)
+    mean, var = _moments(wide, axes)
+    y = (wide - _kept(mean, axes)) * _kept(torch.rsqrt(var + eps), axes)
+    y = _affine(y, weight, bias).to(input.dtype).contiguous()
+    if running_mean is None:
         return y
     count = math.prod(input.shape[2:])
-    axes = (0, *range(2, input.dim()))
     samples = torch.sym_max(input.shape[0], 1)
-    new = (mean.sum(axes) / samples, var.sum(axes) / samples)
+    new = (mean.sum(0) / samples, var.sum(0) / samples)
     return y, *_updated(running_mean, running_var, *new, momentum, count, input.shape[0])
 
 
@@ -239,20 +238,18 @@ def batch_norm(
     """(x - mean) / sqrt(var + eps) * weight + bias over channels; mean and invstd of a batch, and
     the running statistics, while training."""
     wide = _widen(input)
-    if training:
-        mean, var = _moments(wide, (0, *range(2, input.dim())))
-    else:
-        mean, var = _of_channels(running_mean, wide), _of_channels(running_var, wide)
-    invstd = torch.rsqrt(var + eps)
-    y = _affine((wide - mean) * invstd, weight, bias).to(input.dtype).contiguous()
     if not training:
-        return y, None, None
-    results = (y, mean.flatten(), invstd.flatten())
+        y = _by_running(wide, running_mean, running_var, weight, bias, eps)
+        return y.to(input.dtype), None, None
+    axes = (0, *range(2, input.dim()))
+    mean, var = _moments(wide, axes)
+    invstd = torch.rsqrt(var + eps)
+    y = _affine((wide - _kept(mean, axes)) * _kept(invstd, axes), weight, bias)
+    results = (y.to(input.dtype).contiguous(), mean, invstd)
     if running_mean is None:
         return results
     count = input.shape[0] * math.prod(input.shape[2:])
-    new = (mean.flatten(), var.flatten())
-    return *results, *_updated(running_mean, running_var, *new, momentum, count)
+    return *results, *_updated(running_mean, running_var, mean, var, momentum, count)
 
 
 def batch_norm_backward(
@@ -269,17 +266,37 @@ def batch_norm_backward(
     normal = (wide - _of_channels(save_mean, wide)) * invstd
     axes = (0, *range(2, input.dim()))
     count = torch.sym_max(input.shape[0] * math.prod(input.shape[2:]), 1)
-    dbias = dy.sum(axes, keepdim=True)
-    dweight = (dy * normal).sum(axes, keepdim=True)
-    dx = _affine((dy - dbias / count - normal * (dweight / count)) * invstd, weight, None)
-    return dx.to(input.dtype).contiguous(), dweight.flatten(), dbias.flatten()
+    dbias, dweight = dy.sum(axes), (dy * normal).sum(axes)
+    dx = dy - _kept(dbias / count, axes) - normal * _kept(dweight / count, axes)
+    return _affine(dx * invstd, weight, None).to(input.dtype).contiguous(), dweight, dbias
 
 
 def _moments(x: torch.Tensor, axes: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mean and biased variance, axes kept; zeros of nothing."""
+    """Mean and biased variance; zeros of nothing."""
     count = torch.sym_max(math.prod(x.shape[axis] for axis in axes), 1)
-    mean = x.sum(axes, keepdim=True) / count
-    return mean, (x - mean).square().sum(axes, keepdim=True) / count
+    # Over no axes a sum would be one over all of them.
+    mean = (x.sum(axes) if axes else x) / count
+    off = (x - _kept(mean, axes)).square()
+    return mean, (off.sum(axes) if axes else off) / count
+
+
+def _kept(values: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
+    """What was reduced over the axes, beside what it was reduced from."""
+    for axis in axes:
+        values = values.unsqueeze(axis)
+    return values
+
+
+def _by_running(
+    x: torch.Tensor,
+    running_mean: torch.Tensor | None,
+    running_var: torch.Tensor | None,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    eps: float,
+) -> torch.Tensor:
+    rstd = torch.rsqrt(_of_channels(running_var, x) + eps)
+    return _affine((x - _of_channels(running_mean, x)) * rstd, weight, bias).contiguous()
 
 
 def _updated(

@@ -6,10 +6,9 @@ import torch
 import triton
 import triton.language as tl
 
-from tileops.quantization.codes import code, magnitude, quotient, scale_of
-from tileops.quantization.groups import encoded
 from tileops.quantization.reference import BLOCK, FP8
 from tileops.runtime.launch import Call
+from tileops.tiling.codes import code, encoded, magnitude, quotient, scale_of
 from tileops.tiling.config import ceil_div
 from tileops.tiling.device import widen
 from tileops.tiling.strides import is_wide

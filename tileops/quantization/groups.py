@@ -12,10 +12,10 @@ import torch
 import triton
 import triton.language as tl
 
-from tileops.quantization.codes import code, magnitude, quotient, scale_of
 from tileops.quantization.reference import BLOCK, FP8, INT8
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
+from tileops.tiling.codes import code, encoded, magnitude, quotient, scale_of
 from tileops.tiling.config import ceil_div, many, tailed_row_config
 from tileops.tiling.device import row_offset, widen
 from tileops.tiling.strides import Rows, as_vector, rows_of
@@ -24,7 +24,6 @@ __all__ = [
     "FUNCTIONS",
     "LONGEST",
     "Function",
-    "encoded",
     "launch_groups",
     "load_divided",
     "rows_or_copy",
@@ -184,10 +183,3 @@ def rows_or_copy(x: torch.Tensor, trailing: int = 1) -> Walked:
         walk = rows_of(x.shape, [x.stride()], trailing)
     assert walk is not None
     return Walked(x, walk)
-
-
-def encoded(call: Call, q: torch.Tensor) -> torch.Tensor:
-    """Codes as a kernel writes them: a device without eight-bit floats makes their bits."""
-    if q.dtype == torch.int8 or (call.capability or (0, 0)) >= (8, 9):
-        return q
-    return q.view(torch.uint8)

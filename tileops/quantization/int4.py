@@ -6,10 +6,10 @@ import torch
 import triton
 import triton.language as tl
 
-from tileops.quantization.codes import nearest
 from tileops.quantization.groups import LONGEST, rows_or_copy
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
+from tileops.tiling.codes import nearest
 from tileops.tiling.config import ceil_div, row_config
 from tileops.tiling.device import row_offset, widen
 from tileops.tiling.strides import rows_of

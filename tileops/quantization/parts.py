@@ -11,10 +11,10 @@ import torch
 import triton
 import triton.language as tl
 
-from tileops.quantization.codes import code, magnitude, quotient, scale_of
-from tileops.quantization.groups import FUNCTIONS, encoded, load_divided, rows_or_copy
+from tileops.quantization.groups import FUNCTIONS, load_divided, rows_or_copy
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
+from tileops.tiling.codes import code, encoded, magnitude, quotient, scale_of
 from tileops.tiling.config import ceil_div, many, pow2_at_least
 from tileops.tiling.device import row_offset, widen
 from tileops.tiling.strides import as_vector, rows_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -309,17 +309,23 @@ def split_arguments(
 
 
 def free_axes(case: RowCase, tensors: dict[str, Any]) -> tuple[tuple[str, int], ...]:
-    """The axes whose sizes indices alone give; sizes of one, which may broadcast, are left out."""
+    """The axes whose sizes indices alone give; sizes of one, which may broadcast, are left out.
+
+    An index that with a parameter gives the size of another axis is as fixed as that.
+    """
+    free = case.indices.keys() | case.branch.solved
+    shapes = {name: case.branch.shapes[name] for name in tensors if name in case.branch.shapes}
+    named = [case.branch.names_of(item.expr) for axes in shapes.values() for item in axes.items]
+    free = free - set().union(*(names for names in named if not names <= free))
     return tuple(
         (name, at)
-        for name, tensor in tensors.items()
-        if name in case.branch.shapes
-        for at in _free(case, case.branch.shapes[name], tensor.dim())
-        if tensor.shape[at] > 1
+        for name, axes in shapes.items()
+        for at in _free(case, axes, tensors[name].dim(), free)
+        if tensors[name].shape[at] > 1
     )
 
 
-def _free(case: RowCase, axes: Axes, rank: int) -> Iterator[int]:
+def _free(case: RowCase, axes: Axes, rank: int, free: Set[str]) -> Iterator[int]:
     known = len(axes.items)
     at = 0
     for item in axes.items:
@@ -327,7 +333,7 @@ def _free(case: RowCase, axes: Axes, rank: int) -> Iterator[int]:
         single = isinstance(item, Axis)
         # A shape has at most one splice whose length its expression does not tell here.
         length = 1 if single else rank - (known - 1)
-        if names and names <= case.indices.keys() | case.branch.solved:
+        if names and names <= free:
             kinds = [case.signature.indices[name] for name in names]
             if not single or all(isinstance(kind, DimKind) for kind in kinds):
                 yield from range(at, at + length)

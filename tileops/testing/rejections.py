@@ -144,7 +144,7 @@ def _changes(row: Row, facts: Facts) -> Iterator[tuple[str, Facts]]:
             same = {n: replace(m, dtype=dtype) for n, m in present.items() if m.dtype == old}
             yield f"every {old} as {dtype}", {**facts, **same}
     for size in dict.fromkeys(size for meta in present.values() for size in meta.shape):
-        for other in (size // 4, size + 1):
+        for other in (size // 4, size + 1, 1):
             same = {n: replace(m, shape=_swapped(m.shape, size, other)) for n, m in present.items()}
             yield f"every axis of {size} of {other}", {**facts, **same}
     for argument in row.bound.operator.arguments:

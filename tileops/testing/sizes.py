@@ -38,7 +38,7 @@ class Slot:
         if self.item is None:
             values[self.name] = size
         else:
-            values[self.name] = (*old[: self.item], size, *old[self.item + 1 :])
+            values[self.name] = type(old)((*old[: self.item], size, *old[self.item + 1 :]))
         return replace(case, params=values) if self.param else replace(case, indices=values)
 
 
@@ -92,7 +92,7 @@ def _choices(case: Case) -> Iterator[tuple[Slot, ...]]:
     """Single sizes first, then those that are equal, then integer parameters."""
     slots = []
     for name, value in case.indices.items():
-        if isinstance(value, tuple):
+        if isinstance(value, tuple | list):
             slots += [Slot(name, item) for item in range(len(value))]
         elif isinstance(value, int):
             slots.append(Slot(name))

@@ -1,4 +1,4 @@
-"""Device functions of quantization: largest magnitudes, quotients, codes."""
+"""Device functions of quantization: largest magnitudes, scales, quotients, codes."""
 
 import torch
 import triton
@@ -6,13 +6,21 @@ import triton.language as tl
 
 from tileops.runtime.launch import Call
 
-__all__ = ["code", "encoded", "magnitude", "quotient"]
+__all__ = ["code", "encoded", "magnitude", "nearest", "quotient", "scale_of"]
 
 
 @triton.jit
 def magnitude(x):
     """|x| as the integer of its float32 bits, which order as magnitudes do, NaN above infinity."""
     return x.to(tl.int32, bitcast=True) & 0x7FFFFFFF
+
+
+@triton.jit
+def scale_of(largest, LIMIT: tl.constexpr):
+    """The scale of elements whose largest magnitude is this, in bits."""
+    largest = largest.to(tl.float32, bitcast=True)
+    scale = tl.div_rn(largest, tl.full(largest.shape, LIMIT, tl.float32))
+    return tl.where(scale == 0.0, 1.0, scale)
 
 
 @triton.jit
