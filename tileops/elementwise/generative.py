@@ -10,8 +10,8 @@ import triton.language as tl
 
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
-from tileops.tiling.config import ceil_div, float64_bits, pow2_at_least, tile_config
-from tileops.tiling.device import sin_cos_of_turns, turns_per_position, widen
+from tileops.tiling.config import ceil_div, float64_words, pow2_at_least, tile_config
+from tileops.tiling.device import from_words, sin_cos_of_turns, turns_per_position, widen
 from tileops.tiling.strides import is_wide
 
 __all__ = ["launch_alibi", "launch_sinusoidal"]
@@ -19,13 +19,14 @@ __all__ = ["launch_alibi", "launch_sinusoidal"]
 TILE = 1024
 
 
-@triton.jit(do_not_specialize=["octaves_bits"])
+@triton.jit(do_not_specialize=["octaves_high", "octaves_low"])
 def sinusoidal_kernel(
     out_ptr,
     column_blocks,
     rows,
     length,
-    octaves_bits,
+    octaves_high,
+    octaves_low,
     WIDE: tl.constexpr,
     BLOCK_ROWS: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -36,7 +37,7 @@ def sinusoidal_kernel(
     row = widen(program // column_blocks, WIDE) * (BLOCK_ROWS * STEPS)
     row = row + tl.arange(0, BLOCK_ROWS)[:, None]
     cols = widen(program % column_blocks, WIDE) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
-    frequency = turns_per_position(cols // 2, octaves_bits)
+    frequency = turns_per_position(cols // 2, from_words(octaves_high, octaves_low))
     for _ in range(STEPS):
         sine, cosine = sin_cos_of_turns(row.to(tl.float64) * frequency)
         y = tl.where(cols % 2 == 0, sine, cosine)
@@ -67,7 +68,7 @@ def launch_sinusoidal(
     call.launch(
         sinusoidal_kernel,
         (ceil_div(rows, block_rows * steps) * column_blocks,),
-        *(output, column_blocks, rows, length, float64_bits(octaves)),
+        *(output, column_blocks, rows, length, *float64_words(octaves)),
         WIDE=is_wide(output.shape, []),
         BLOCK_ROWS=block_rows,
         BLOCK_N=block_n,

@@ -9,6 +9,7 @@ pair; its numbers come as float64 from the host, where `scaling` makes them.
 from __future__ import annotations
 
 import math
+from itertools import chain
 
 import torch
 import triton
@@ -18,8 +19,8 @@ from tileops.rope import scaling
 from tileops.rope.scaling import PLAIN, Scaling
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
-from tileops.tiling.config import ceil_div, float64_bits, pow2_at_least
-from tileops.tiling.device import from_bits, sin_cos_of_turns, turns_per_position, widen
+from tileops.tiling.config import ceil_div, float64_words, pow2_at_least
+from tileops.tiling.device import from_words, sin_cos_of_turns, turns_per_position, widen
 from tileops.tiling.strides import is_wide
 
 __all__ = [
@@ -34,43 +35,41 @@ TILE = 2048
 
 
 @triton.jit
-def ramp(along, slope_bits, least_bits):
+def ramp(along, slope, least):
     """From `least` up to 1 while along * slope goes from 0 to 1."""
-    along *= from_bits(slope_bits)
-    least = from_bits(least_bits)
-    return least + (1.0 - least) * tl.minimum(tl.maximum(along, 0.0), 1.0)
+    return least + (1.0 - least) * tl.minimum(tl.maximum(along * slope, 0.0), 1.0)
 
 
 @triton.jit
 def scaled_turns(
     pair,
     half,
-    octaves_bits,
+    octaves,
     factors_ptr,
     factors_stride,
-    scale_bits,
-    start_bits,
-    slope_bits,
-    least_bits,
+    scale,
+    start,
+    slope,
+    least,
     RAMP: tl.constexpr,
 ):
     """Turns from one position to the next of the pairs; see `tileops.rope.scaling.Scaling`."""
-    turns = turns_per_position(pair, octaves_bits)
+    turns = turns_per_position(pair, octaves)
     if RAMP == "turns":
-        along = turns * from_bits(scale_bits) - from_bits(start_bits)
-        turns *= ramp(along, slope_bits, least_bits)
+        turns *= ramp(turns * scale - start, slope, least)
     elif RAMP == "pairs":
-        turns *= ramp(from_bits(start_bits) - pair.to(tl.float64), slope_bits, least_bits)
+        turns *= ramp(start - pair.to(tl.float64), slope, least)
     if factors_ptr is not None:
         factor = tl.load(factors_ptr + pair * factors_stride, mask=pair < half, other=1.0)
         turns /= factor.to(tl.float32).to(tl.float64)
     return turns
 
 
-FLOATS = ["octaves_bits", "scale_bits", "start_bits", "slope_bits", "least_bits", "amplitude"]
+NUMBERS = ("octaves", "scale", "start", "slope", "least")
+WORDS = [f"{name}_{word}" for name in NUMBERS for word in ("high", "low")]
 
 
-@triton.jit(do_not_specialize=FLOATS)
+@triton.jit(do_not_specialize=[*WORDS, "amplitude"])
 def rope_kernel(
     out_ptr,
     x_ptr,
@@ -88,11 +87,16 @@ def rope_kernel(
     x_inner,
     positions_stride,
     factors_stride,
-    octaves_bits,
-    scale_bits,
-    start_bits,
-    slope_bits,
-    least_bits,
+    octaves_high,
+    octaves_low,
+    scale_high,
+    scale_low,
+    start_high,
+    start_low,
+    slope_high,
+    slope_low,
+    least_high,
+    least_low,
     amplitude,
     RAMP: tl.constexpr,
     INTERLEAVED: tl.constexpr,
@@ -125,14 +129,18 @@ def rope_kernel(
         x = tl.load(x_ptr + widen(rest_column, WIDE) * x_inner, mask=rest_mask)
         tl.store(out_ptr + rest_column, x, mask=rest_mask)
 
+    octaves, scale = from_words(octaves_high, octaves_low), from_words(scale_high, scale_low)
+    start, slope = from_words(start_high, start_low), from_words(slope_high, slope_low)
+    least = from_words(least_high, least_low)
     turns = scaled_turns(
-        pair, half, octaves_bits, factors_ptr, factors_stride,
-        scale_bits, start_bits, slope_bits, least_bits, RAMP,
-    )  # fmt: skip
+        pair, half, octaves, factors_ptr, factors_stride, scale, start, slope, least, RAMP
+    )
     if positions_ptr is not None:
         at = positions_ptr + position * positions_stride
         position = tl.load(at, mask=position < positions, other=0)
     sine, cosine = sin_cos_of_turns(position.to(tl.float64)[:, None] * turns[None, :])
+    # Inductor hands floats over in float64.
+    amplitude = tl.cast(amplitude, tl.float32)
     sine *= amplitude
     cosine *= amplitude
     sine = sine[:, None, :]
@@ -267,8 +275,8 @@ def _launch(
         *(size, *view.stride()),
         1 if positions is None else positions.stride(0),
         1 if factors is None else factors.stride(0),
-        float64_bits(math.log2(base) / max(half, 1)),
-        *map(float64_bits, scaled.numbers),
+        *float64_words(math.log2(base) / max(half, 1)),
+        *chain.from_iterable(map(float64_words, scaled.numbers)),
         scaled.amplitude,
         RAMP=scaled.ramp,
         INTERLEAVED=layout == "interleaved",

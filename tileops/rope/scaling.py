@@ -17,10 +17,9 @@ __all__ = ["PLAIN", "Scaling", "llama31", "long_amplitude", "yarn", "yarn_amplit
 class Scaling:
     """Frequency f becomes f * (t + (1 - t) * clamp(along * slope, 0, 1)).
 
-    (scale, start, slope, t) are `numbers`, which are positive wherever that is usual, since
-    Inductor takes no negative ones. `along` is the frequency in turns per position times scale less
-    start for the ramp "turns", start less the number of the pair for "pairs". Without a ramp,
-    frequencies stay as they are. Cosines and sines are multiplied by `amplitude`.
+    (scale, start, slope, t) are `numbers`. `along` is the frequency in turns per position times
+    scale less start for the ramp "turns", start less the number of the pair for "pairs". Without a
+    ramp, frequencies stay as they are. Cosines and sines are multiplied by `amplitude`.
     """
 
     ramp: str = ""

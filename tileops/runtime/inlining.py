@@ -38,9 +38,9 @@ class _GraphCall(Call):
 
 
 def _is_unfit(argument: Any) -> bool:
-    """Functions; and integers that Inductor takes for 32 bits wide, since it looks at the upper
-    bound alone."""
-    return hasattr(argument, "fn") or (type(argument) is int and argument < -(2**31))
+    """Functions, and integers of more than 32 bits, which Inductor takes for narrower ones or, in
+    torch 2.11, fails on."""
+    return hasattr(argument, "fn") or (type(argument) is int and not -(2**31) <= argument < 2**31)
 
 
 def inliner(dispatcher: Dispatcher) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ __all__ = [
     "ceil_div",
     "flat_config",
     "float64_bits",
+    "float64_words",
     "many",
     "pow2_at_least",
     "row_config",
@@ -107,6 +108,12 @@ def tile_config(count: int, length: int, crossed: bool) -> RowConfig:
     block = min(pow2_at_least(length), widest)
     rows = min(pow2_at_least(many(count)), max(1, size // block))
     return RowConfig(rows, block, max(1, min(8 if crossed else 4, rows * block // 256)))
+
+
+def float64_words(value: float) -> tuple[int, int]:
+    """A float64 as two signed 32-bit integers, the high one first: Inductor takes no wider ones."""
+    high, low = struct.unpack("<ii", struct.pack("<d", value))[::-1]
+    return high, low
 
 
 def float64_bits(value: float) -> int:

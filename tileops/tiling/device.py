@@ -42,12 +42,18 @@ def from_bits(bits):
 
 
 @triton.jit
-def turns_per_position(pair, octaves_bits):
+def from_words(high, low):
+    """The float64 whose words came as integer arguments; see `config.float64_words`."""
+    return from_bits((tl.cast(high, tl.int64) << 32) | (tl.cast(low, tl.int64) & 0xFFFFFFFF))
+
+
+@triton.jit
+def turns_per_position(pair, octaves):
     """Turns from one position to the next, in float64, of rotary or sinusoidal pair `pair`.
 
     The frequency is 2 ** (-pair * octaves) radians; 2.651... is the logarithm of a turn.
     """
-    return tl.exp2(-pair.to(tl.float64) * from_bits(octaves_bits) - 2.651496129472319)
+    return tl.exp2(-pair.to(tl.float64) * octaves - 2.651496129472319)
 
 
 @triton.jit
