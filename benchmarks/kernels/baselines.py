@@ -72,6 +72,30 @@ def _layer_norm(a: Arguments) -> Iterator[Baseline]:
     )
 
 
+def _group_norm(a: Arguments) -> Iterator[Baseline]:
+    options = (a["num_groups"], a["weight"], a["bias"], a["eps"])
+    yield Baseline("torch", lambda: F.group_norm(a["input"], *options))
+
+
+def _batch_norm(a: Arguments) -> Iterator[Baseline]:
+    """The output alone, which comes first; torch writes the running statistics in place too."""
+    running = (a["running_mean"], a["running_var"], a["weight"], a["bias"])
+    options = (a["training"], a["momentum"], a["eps"])
+    yield Baseline("torch", lambda: F.batch_norm(a["input"], *running, *options))
+
+
+def _instance_norm(a: Arguments) -> Iterator[Baseline]:
+    running = (a["running_mean"], a["running_var"], a["weight"], a["bias"])
+    options = (a["use_input_stats"], a["momentum"], a["eps"])
+    yield Baseline("torch", lambda: F.instance_norm(a["input"], *running, *options))
+
+
+def _batch_norm_backward(a: Arguments) -> Iterator[Baseline]:
+    saved = (None, None, a["save_mean"], a["save_invstd"], True, 1e-5, [True] * 3)
+    backward = torch.ops.aten.native_batch_norm_backward
+    yield Baseline("torch", lambda: backward(a["doutput"], a["input"], a["weight"], *saved))
+
+
 def _softmax(a: Arguments) -> Iterator[Baseline]:
     dim = -1 if a["dim"] is None else a["dim"]
     yield Baseline("torch", lambda: torch.softmax(a["x"], dim, dtype=a["dtype"]))
@@ -156,6 +180,10 @@ def _flex_parts(
 _BY_OP: dict[str, Callable[[Arguments], Iterator[Baseline]]] = {
     "RMSNormFwdOp": _rms_norm,
     "LayerNormFwdOp": _layer_norm,
+    "GroupNormFwdOp": _group_norm,
+    "BatchNormFwdOp": _batch_norm,
+    "BatchNormBwdOp": _batch_norm_backward,
+    "InstanceNormFwdOp": _instance_norm,
     "SoftmaxFwdOp": _softmax,
     "GEMMFwdOp": _gemm,
     "GQADenseFwdOp": _attention,
