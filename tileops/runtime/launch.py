@@ -75,13 +75,6 @@ def on_device(device: torch.device) -> AbstractContextManager[Any]:
     return torch.cuda.device(device)
 
 
-def current_stream(device: torch.device) -> int | None:
-    """The handle of the stream on which torch computes there now."""
-    if device.type != "cuda":
-        return None
-    return torch._C._cuda_getCurrentRawStream(device.index)
-
-
 def launch_compiled_only(
     kernel: Any, grid: tuple[int, ...], args: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:

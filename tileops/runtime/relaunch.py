@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from tileops.runtime.launch import Call, current_stream
+from tileops.runtime.launch import Call
 
 _LIMIT = 512
 _Layout = tuple[tuple[int, ...], tuple[int, ...], torch.dtype]
@@ -94,7 +94,7 @@ class Kept:
     """What a call launched: by which implementation, who declined before it, and its kernels.
 
     `fresh` gives shapes, strides and dtypes of the outputs, `workspaces` those of what kernels hand
-    on; `empty` makes one of them.
+    on; `empty` makes one of them. `index` is that of the CUDA device.
     """
 
     implementation: str
@@ -103,13 +103,13 @@ class Kept:
     fresh: tuple[_Layout | None, ...]
     workspaces: tuple[_Layout, ...]
     returned: Callable[[list[torch.Tensor | None]], Any]
-    device: torch.device
+    index: int | None
     empty: Callable[[tuple[int, ...], tuple[int, ...], torch.dtype], torch.Tensor]
 
     def call(self, tensors: tuple[torch.Tensor | None, ...]) -> Any:
         """The results of a whole call, its outputs made anew."""
-        if not _is_current(self.device):
-            with torch.cuda.device(self.device):
+        if self.index is not None and _current_device() != self.index:
+            with torch.cuda.device(self.index):
                 return self.call(tensors)
         empty = self.empty
         outputs = [None if layout is None else empty(*layout) for layout in self.fresh]
@@ -118,18 +118,23 @@ class Kept:
 
     def again(self, memory: tuple[torch.Tensor | None, ...]) -> None:
         """Makes the launches over these tensors, which come in the order of the first call's."""
-        if not _is_current(self.device):
-            with torch.cuda.device(self.device):
+        if self.index is not None and _current_device() != self.index:
+            with torch.cuda.device(self.index):
                 return self.again(memory)
         self._start(memory)
 
     def _start(self, memory: tuple[Any, ...]) -> None:
         if self.workspaces:
             memory += tuple(self.empty(*layout) for layout in self.workspaces)
-        stream = current_stream(self.device)
+        stream = None if self.index is None else _current_stream(self.index)
         watched = _is_watched()
         for launch in self.launches:
             launch.again(memory, stream, watched)
+
+
+# Builds of torch without CUDA lack both.
+_current_device = getattr(torch._C, "_cuda_getDevice", None)
+_current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 
 def _allocator(device: torch.device) -> Callable[..., torch.Tensor]:
@@ -144,10 +149,6 @@ def _allocator(device: torch.device) -> Callable[..., torch.Tensor]:
     return lambda shape, stride, dtype: torch.empty_strided(
         shape, stride, dtype=dtype, device=device
     )
-
-
-def _is_current(device: torch.device) -> bool:
-    return device.type != "cuda" or torch._C._cuda_getDevice() == device.index
 
 
 @functools.cache
@@ -211,7 +212,7 @@ class KeptLaunches:
             tuple(None if item is None else _layout(item) for item in memory[:outputs]),
             tuple(_layout(item) for item in call.workspaces),
             returned,
-            call.device,
+            call.device.index if call.device.type == "cuda" else None,
             _allocator(call.device),
         )
 
