@@ -108,7 +108,7 @@ def decode_candidates(call: Call, shape: Sequence[Any], masking: Any, first: Any
                 name = f"{tile} splits={split.count} descriptor={descriptor}"
                 yield name, lambda s, tile=tile, split=split, descriptor=descriptor: (
                     functools.partial(
-                        gqa_dense_split.run_split, call, *s, masking, tile, split,
+                        gqa_dense_split.run_split, call, s[0], None, *s[1:], masking, tile, split,
                         descriptor=descriptor,
                     )
                 )  # fmt: skip

@@ -148,13 +148,14 @@ def test_a_nan_stays_with_the_queries_that_see_it(device, name):
 @pytest.mark.parametrize("d", [64, 80])
 def test_descriptors_read_what_pointers_read(device, params, d):
     from tileops.attention import gqa_dense, tiles
+    from tileops.attention.descriptors import describable
 
     call = call_on(device)
     if device == "cuda" and call.capability < (9, 0):
         pytest.skip("tensor descriptors need sm_90")
     q, k, v = oracle.tensors(2, 40, 70, 4, 2, d, device=device)
     k = torch.cat((k, k), 2)[:, :, :2]
-    assert gqa_dense.describable(k, v)
+    assert describable(Call(k.device, (9, 0)), k, v)
     params = oracle.DEFAULTS | params
     o = poisoned(q.shape, q.dtype, device)
     gqa_dense.run_kernel(
@@ -174,7 +175,7 @@ def test_every_count_of_splits_gives_the_same_result(device, count):
     params = oracle.DEFAULTS | {"is_causal": True, "window_size_left": 100}
     o = poisoned(q.shape, q.dtype, device)
     gqa_dense_split.run_split(
-        call_on(device), o, q, k, v, sinks, gqa_dense.Masking.of(16, params),
+        call_on(device), o, None, q, k, v, sinks, gqa_dense.Masking.of(16, params),
         tiles.Tile(16, 32, warps=4, stages=2), gqa_dense.Split(32, 32 * -(-4 // count), count),
     )  # fmt: skip
     near(o, q, k, v, sinks, params)

@@ -140,7 +140,14 @@ def test_an_interrupted_process_leaves_without_a_traceback() -> None:
     script += "def run(args): print('ready', flush=True); time.sleep(60)\nlist_ops.run = run\n"
     script += "sys.exit(tileops_cli.main())\n"
     command = [sys.executable, "-c", script, "list"]
-    process = subprocess.Popen(command, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command,
+        env=ENV,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A shell's background jobs ignore interrupts, and their children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     assert process.stdout is not None and process.stderr is not None
     process.stdout.readline()
     time.sleep(0.1)

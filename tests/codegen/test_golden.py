@@ -71,5 +71,5 @@ def test_no_golden_file_is_left_over() -> None:
     kept = {
         f"{operator(op).header.operator}{end}" for op in implemented() for end in (".py", ".txt")
     }
-    own = {path.name for path in GOLDEN.glob("*_fwd.*")}
+    own = {path.name for path in GOLDEN.glob("*_[fb]wd.*")}
     assert own == kept

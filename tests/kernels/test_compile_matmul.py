@@ -7,7 +7,7 @@ import torch
 
 from tests.attention.oracle import DEFAULTS
 from tests.devices import compiles
-from tileops.attention import GQADenseFwdOp
+from tileops.attention import GQADenseBwdOp, GQADenseFwdOp, GQADenseWithLSEFwdOp
 from tileops.gemm import GEMMFwdOp
 from tileops.testing.kernels import Declined, compile_launch, record
 from tileops.testing.values import launcher_of
@@ -58,6 +58,10 @@ MORE_GEMMS = [
     ("split_k", (128, 1024, 7168), False, True),
 ]
 CAUSAL = {"is_causal": True}
+SCORES = {
+    name: DEFAULTS[name]
+    for name in ("is_causal", "window_size_left", "window_size_right", "sm_scale", "softcap")
+}
 ATTENTIONS = [
     ("tile", (2, 2048, 2048, 32, 8, 128), CAUSAL, False),
     ("split_keys", (1, 1, 32768, 32, 8, 128), CAUSAL, True),
@@ -112,6 +116,43 @@ def test_gemm_of_float32(capability, shape):
 @pytest.mark.parametrize("case", ATTENTIONS)
 def test_attention(capability, case):
     compile_attention(capability, case)
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize("name", ["tile", "split_keys"])
+def test_attention_with_lse(capability, name):
+    q, k = meta(1, 1, 32, 128), meta(1, 8192, 8, 128)
+    launcher = launcher_of(GQADenseWithLSEFwdOp, name)
+    outputs = [q, meta(1, 32, 1, dtype=torch.float32)]
+    check(record(launcher, outputs, [q, k, k], SCORES, capability), capability)
+
+
+def compile_backward(capability, shape, params):
+    b, s, h, h_kv, d = shape
+    q, k, lse = meta(b, s, h, d), meta(b, s, h_kv, d), meta(b, h, s, dtype=torch.float32)
+    launcher = launcher_of(GQADenseBwdOp, "backward")
+    launches = record(launcher, [q, k, k], [q, q, k, k, q, lse], SCORES | params, capability)
+    check(launches, capability)
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_attention_backward(capability):
+    compile_backward(capability, (2, 4096, 32, 8, 128), CAUSAL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("capability", CAPABILITIES + OTHERS)
+@pytest.mark.parametrize(
+    ("shape", "params"),
+    [
+        ((1, 4096, 64, 8, 64), CAUSAL | {"window_size_left": 127}),
+        ((1, 2048, 16, 8, 256), CAUSAL | {"softcap": 50.0}),
+        ((16, 512, 16, 16, 64), {}),
+        ((1, 333, 16, 8, 80), {"window_size_left": 9, "window_size_right": 9}),
+    ],
+)
+def test_more_attention_backwards(capability, shape, params):
+    compile_backward(capability, shape, params)
 
 
 @pytest.mark.slow

@@ -7,7 +7,42 @@ from torch import Tensor
 
 from tileops.runtime.op import Op
 
-__all__ = ["GQADenseFwdOp"]
+__all__ = ["GQADenseBwdOp", "GQADenseFwdOp", "GQADenseWithLSEFwdOp"]
+
+class GQADenseBwdOp(Op):
+    is_causal: bool
+    window_size_left: int
+    window_size_right: int
+    sm_scale: float | None
+    softcap: float | None
+    def __init__(
+        self,
+        is_causal: bool = False,
+        window_size_left: int = -1,
+        window_size_right: int = -1,
+        sm_scale: float | None = None,
+        softcap: float | None = None,
+        *,
+        target: str | None = None,
+    ) -> None: ...
+    def forward(
+        self,
+        do: Tensor,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        o: Tensor,
+        lse: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def __call__(
+        self,
+        do: Tensor,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        o: Tensor,
+        lse: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
 
 class GQADenseFwdOp(Op):
     is_causal: bool
@@ -57,3 +92,22 @@ class GQADenseFwdOp(Op):
         rope_sin: Tensor | None = None,
         sinks: Tensor | None = None,
     ) -> Tensor: ...
+
+class GQADenseWithLSEFwdOp(Op):
+    is_causal: bool
+    window_size_left: int
+    window_size_right: int
+    sm_scale: float | None
+    softcap: float | None
+    def __init__(
+        self,
+        is_causal: bool = False,
+        window_size_left: int = -1,
+        window_size_right: int = -1,
+        sm_scale: float | None = None,
+        softcap: float | None = None,
+        *,
+        target: str | None = None,
+    ) -> None: ...
+    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]: ...
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]: ...

@@ -1,7 +1,8 @@
 """Forward attention over tiles of queries: any head width to 256, any strides, tails, every mask.
 
-In: o, q, k, v and the operator's parameters. gqa_dense_split.py launches the same kernel for few
-queries, with the keys split; its steps are in online_softmax.py, the choice of tiles in tiles.py.
+In: o, lse where it is asked for, q, k, v and the operator's parameters. gqa_dense_split.py launches
+the same kernel for few queries, with the keys split; its steps are in online_softmax.py, the choice
+of tiles in tiles.py.
 """
 
 from __future__ import annotations
@@ -13,15 +14,14 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
-from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tileops.attention import tiles
-from tileops.attention.online_softmax import LOG2_E, add_sink, attend, key_range
+from tileops.attention.descriptors import describable, descriptor_of
+from tileops.attention.online_softmax import LN_2, LOG2_E, add_sink, attend, key_range
 from tileops.attention.tiles import Tile
 from tileops.runtime.launch import Call
 
 WIDEST = 256
-_ALIGNMENT = 16
 # Keys and values of the heads that run together should stay in the L2 cache.
 _L2_BYTES = 32 * 2**20
 
@@ -69,13 +69,14 @@ def gqa_dense_kernel(
     SOFTCAP: tl.constexpr,
     RISING: tl.constexpr,
     SINKS: tl.constexpr,
-    SPLIT: tl.constexpr,
+    LSE: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
     """One tile of queries against one range of keys.
 
     Rows of a tile are the queries of one head or, packed, those of all GROUP heads that share keys.
-    o: [splits, B, S_q, H, D], lse: [splits, B, S_q, H] in base 2, written when SPLIT.
+    o: [splits, B, S_q, H, D]. LSE "parts": lse [splits, B, S_q, H] is written in base 2, for the
+    merge; "rows": [B, H, S_q], natural.
     """
     PACKED: tl.constexpr = GROUP if PACK else 1
     tile_heads = kv_heads * (GROUP // PACKED)
@@ -148,8 +149,12 @@ def gqa_dense_kernel(
     out_rows = out_rows * (kv_heads * GROUP) + heads
     places = o_ptr + out_rows[:, None] * D + dims[None, :]
     tl.store(places, acc.to(o_ptr.dtype.element_ty), mask=mask)
-    if SPLIT:
+    if LSE == "parts":
         tl.store(lse_ptr + out_rows, row_max + tl.math.log2(row_sum), mask=row_mask)
+    elif LSE == "rows":
+        lse_rows = (batch.to(tl.int64) * (kv_heads * GROUP) + heads) * s_q + queries
+        lse = (row_max + tl.math.log2(row_sum)) * LN_2
+        tl.store(lse_ptr + lse_rows, lse, mask=row_mask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +193,9 @@ def refusal(q: torch.Tensor, params: dict[str, Any]) -> str | None:
     """Why no kernel of this file serves the call, or None."""
     if q.dtype not in (torch.float16, torch.bfloat16):
         return f"{q.dtype} inputs are dequantised by the reference"
-    if params["pos_encoding_mode"] != "none":
+    if params.get("pos_encoding_mode", "none") != "none":
         return "the rotary embedding is not fused"
-    if params["out_dtype"] not in (None, q.dtype):
+    if params.get("out_dtype") not in (None, q.dtype):
         return "the output's dtype is not the inputs'"
     if int(q.shape[3]) > WIDEST:
         return f"heads are wider than {WIDEST}"
@@ -212,7 +217,7 @@ def run_kernel(
     pack: bool,
     descriptor: bool,
 ) -> None:
-    """Launches the kernel with this tile; `o` and `lse` have a leading axis of splits, if any."""
+    """Launches the kernel with this tile; parts for a merge have a leading axis of splits."""
     batches, s_q, heads, width = (int(n) for n in q.shape)
     s_kv, kv_heads = int(k.shape[1]), int(k.shape[2])
     group = heads // kv_heads
@@ -228,8 +233,8 @@ def run_kernel(
         o,
         lse,
         q,
-        _descriptor(k, tile.block_n, block_d) if descriptor else k,
-        _descriptor(v, tile.block_n, block_d) if descriptor else v,
+        descriptor_of(k, tile.block_n, block_d) if descriptor else k,
+        descriptor_of(v, tile.block_n, block_d) if descriptor else v,
         sinks,
         *(int(stride) for x in (q, k, v) for stride in x.stride()),
         batches,
@@ -255,7 +260,7 @@ def run_kernel(
         SOFTCAP=masking.softcap,
         RISING=not masking.softcap and masking.scale > 0,
         SINKS=sinks is not None,
-        SPLIT=lse is not None,
+        LSE="none" if lse is None else "rows" if o.dim() == 4 else "parts",
         UPCAST=call.device.type == "cpu",
         num_warps=tile.warps,
         num_stages=tile.stages,
@@ -277,42 +282,41 @@ def launch_tile(
     **params: Any,
 ) -> str | None:
     """Serves 16-bit inputs without fused rotation, one tile of one head's queries a program."""
+    return _launch_tile(call, o, None, q, k, v, sinks, params)
+
+
+def launch_tile_with_lse(
+    call: Call,
+    o: torch.Tensor,
+    lse: torch.Tensor,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    **params: Any,
+) -> str | None:
+    """The same with the rows' logarithms of sums."""
+    return _launch_tile(call, o, lse, q, k, v, None, params)
+
+
+def _launch_tile(
+    call: Call,
+    o: torch.Tensor,
+    lse: torch.Tensor | None,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    sinks: torch.Tensor | None,
+    params: dict[str, Any],
+) -> str | None:
     reason = refusal(q, params)
     if reason is not None:
         return reason
     width = int(q.shape[3])
     tile = tiles.query_tile(width, call.capability)
     masking = Masking.of(width, params)
-    descriptor = call.capability is not None and call.capability[0] >= 9 and describable(k, v)
+    descriptor = describable(call, k, v)
     everything = Split(0, int(k.shape[1]))
     run_kernel(
-        call, o, None, q, k, v, sinks, masking, tile, everything, pack=False, descriptor=descriptor
+        call, o, lse, q, k, v, sinks, masking, tile, everything, pack=False, descriptor=descriptor
     )
     return None
-
-
-def describable(*tensors: torch.Tensor) -> bool:
-    """Whether tensor descriptors can hold all of them."""
-    return all(_describable(x) for x in tensors)
-
-
-def _describable(x: torch.Tensor) -> bool:
-    if x.numel() == 0 or int(x.stride(3)) != 1 or int(x.shape[1]) >= 2**31:
-        return False
-    # A descriptor cannot be built without reading the address; meta tensors answer 0.
-    if x.data_ptr() % _ALIGNMENT != 0:
-        return False
-    outer = [int(s) for n, s in zip(x.shape[:3], x.stride()[:3], strict=True) if int(n) > 1]
-    return all(s > 0 and s * x.itemsize % _ALIGNMENT == 0 for s in outer)
-
-
-def _descriptor(x: torch.Tensor, rows: int, width: int) -> TensorDescriptor:
-    """x [B, S, heads, D] as [B, heads, S, D], read in blocks of rows of one head."""
-    order = (0, 2, 1, 3)
-    shape = [int(x.shape[axis]) for axis in order]
-    # The stride of an axis of size 1 is never used, but has to be a legal one.
-    strides = [
-        int(x.stride(axis)) if int(x.shape[axis]) > 1 or axis == 3 else -(-shape[3] // 8) * 8
-        for axis in order
-    ]
-    return TensorDescriptor(x, shape, strides, [1, 1, rows, width])

@@ -1,7 +1,7 @@
 """Forward attention for few queries: a group's queries share a tile, programs split the keys.
 
-In: o, q, k, v and the operator's parameters. One pass when a split is not needed, otherwise a
-second one merges the parts in a fixed order.
+In: o, lse where it is asked for, q, k, v and the operator's parameters. One pass when a split is
+not needed, otherwise a second one merges the parts in a fixed order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import triton.language as tl
 
 from tileops.attention import tiles
 from tileops.attention.gqa_dense import Masking, Split, refusal, run_kernel
-from tileops.attention.online_softmax import LOG2_E
+from tileops.attention.online_softmax import LN_2, LOG2_E
 from tileops.attention.tiles import Tile
 from tileops.runtime.launch import Call
 from tileops.runtime.processors import processors
@@ -28,23 +28,27 @@ _LEAST_BLOCKS = 2
 @triton.jit
 def merge_splits_kernel(
     o_ptr,
-    parts_ptr,
     lse_ptr,
+    parts_ptr,
+    part_lse_ptr,
     sinks_ptr,
     rows,
     heads,
+    s_q,
     splits,
     D: tl.constexpr,
     BLOCK_D: tl.constexpr,
     BLOCK_SPLITS: tl.constexpr,
     SINKS: tl.constexpr,
+    LSE: tl.constexpr,
 ):
-    """One row of o from its parts [splits, rows, D], weighted by lse [splits, rows] in base 2."""
+    """One row of o [B, S_q, H, D], and of lse [B, H, S_q], from its parts [splits, rows, D],
+    weighted by part_lse [splits, rows] in base 2."""
     row = tl.program_id(0).to(tl.int64)
     split = tl.arange(0, BLOCK_SPLITS)
     dims = tl.arange(0, BLOCK_D)
     place = split.to(tl.int64) * rows + row
-    lse = tl.load(lse_ptr + place, mask=split < splits, other=float("-inf"))
+    lse = tl.load(part_lse_ptr + place, mask=split < splits, other=float("-inf"))
     top = tl.max(lse, 0)
     if SINKS:
         sink = tl.load(sinks_ptr + row % heads) * LOG2_E
@@ -58,6 +62,10 @@ def merge_splits_kernel(
     parts = tl.load(parts_ptr + place[:, None] * D + dims[None, :], mask=mask, other=0.0)
     merged = tl.sum(parts * weights[:, None], 0) / tl.where(total == 0.0, 1.0, total)
     tl.store(o_ptr + row * D + dims, merged.to(o_ptr.dtype.element_ty), mask=dims < D)
+    if LSE:
+        batch = row // heads // s_q
+        lse_row = (batch * heads + row % heads) * s_q + row // heads % s_q
+        tl.store(lse_ptr + lse_row, (top + tl.math.log2(total)) * LN_2)
 
 
 def launch_split_keys(
@@ -75,13 +83,40 @@ def launch_split_keys(
     **params: Any,
 ) -> str | None:
     """Serves few queries: decoding, or a short chunk that would leave the GPU idle."""
+    return _launch_split_keys(call, o, None, q, k, v, sinks, params)
+
+
+def launch_split_keys_with_lse(
+    call: Call,
+    o: torch.Tensor,
+    lse: torch.Tensor,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    **params: Any,
+) -> str | None:
+    """The same with the rows' logarithms of sums."""
+    return _launch_split_keys(call, o, lse, q, k, v, None, params)
+
+
+def _launch_split_keys(
+    call: Call,
+    o: torch.Tensor,
+    lse: torch.Tensor | None,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    sinks: torch.Tensor | None,
+    params: dict[str, Any],
+) -> str | None:
     reason = refusal(q, params) or _enough_queries(call, q)
     if reason is not None:
         return reason
     group = int(q.shape[2]) // int(k.shape[2])
     tile = tiles.split_tile(int(q.shape[1]) * group, int(q.shape[3]), call.capability)
     masking = Masking.of(int(q.shape[3]), params)
-    run_split(call, o, q, k, v, sinks, masking, tile, choose_split(call, q, k, masking, tile))
+    split = choose_split(call, q, k, masking, tile)
+    run_split(call, o, lse, q, k, v, sinks, masking, tile, split)
     return None
 
 
@@ -105,6 +140,7 @@ def choose_split(
 def run_split(
     call: Call,
     o: torch.Tensor,
+    lse: torch.Tensor | None,
     q: torch.Tensor,
     k: torch.Tensor,
     v: torch.Tensor,
@@ -119,29 +155,32 @@ def run_split(
     shape = tuple(int(n) for n in o.shape)
     if split.count == 1:
         run_kernel(
-            call, o, None, q, k, v, sinks, masking, tile, split, pack=True, descriptor=descriptor
+            call, o, lse, q, k, v, sinks, masking, tile, split, pack=True, descriptor=descriptor
         )
         return
     parts = call.empty((split.count, *shape), torch.float32)
-    lse = call.empty((split.count, *shape[:3]), torch.float32)
+    part_lse = call.empty((split.count, *shape[:3]), torch.float32)
     run_kernel(
-        call, parts, lse, q, k, v, None, masking, tile, split, pack=True, descriptor=descriptor
+        call, parts, part_lse, q, k, v, None, masking, tile, split, pack=True, descriptor=descriptor
     )
     rows = shape[0] * shape[1] * shape[2]
     call.launch(
         merge_splits_kernel,
         (rows,),
         o,
-        parts,
         lse,
+        parts,
+        part_lse,
         sinks,
         rows,
         shape[2],
+        shape[1],
         split.count,
         D=shape[3],
         BLOCK_D=tiles.padded(shape[3]),
         BLOCK_SPLITS=triton.next_power_of_2(split.count),
         SINKS=sinks is not None,
+        LSE=lse is not None,
         num_warps=4,
     )
 

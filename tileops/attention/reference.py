@@ -8,12 +8,15 @@ integers decides between the fused operator and written-out scores.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 
 # Stands for "not visible" where -inf would give NaN gradients in rows that see nothing.
 _HIDDEN = -1e30
+# Scores of all heads beyond this many are computed one head of keys at a time.
+_MOST_SCORES = 2**28
 
 
 def gqa_dense(
@@ -38,7 +41,7 @@ def gqa_dense(
     out_dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
     """Grouped-query attention; the class's docstring states shapes and rules."""
-    work = torch.float64 if q.dtype == torch.float64 else torch.float32
+    work = _work_dtype(q)
     queries, keys, values = q.to(work), k.to(work), v.to(work)
     if q_scale is not None:
         queries = queries * _per_query_head(q_scale, q, k)[:, None, :, None]
@@ -54,7 +57,7 @@ def gqa_dense(
         tables = rope_cos.to(work), rope_sin.to(work)
         queries = _rotate(queries, *(t[shifted] for t in tables), width, rope_layout)
         keys = _rotate(keys, *(t[positions] for t in tables), width, rope_layout)
-    scale = 1.0 / math.sqrt(q.shape[3]) if sm_scale is None else sm_scale
+    scale = _scale(q, sm_scale)
     seen = _visible(s_q, s_kv, is_causal, window_size_left, window_size_right, q.device)
     queries, keys, values = (x.transpose(1, 2) for x in (queries * scale, keys, values))
     sinks = None if sinks is None else sinks.to(work)
@@ -64,6 +67,126 @@ def gqa_dense(
         output = _written_out(queries, keys, values, seen, sinks, softcap)
     output = output.transpose(1, 2).to(q.dtype if out_dtype is None else out_dtype)
     return output.contiguous()
+
+
+def gqa_dense_with_lse(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    *,
+    is_causal: bool = False,
+    window_size_left: int = -1,
+    window_size_right: int = -1,
+    sm_scale: float | None = None,
+    softcap: float | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Grouped-query attention and the logarithm of each row's sum of exponentials."""
+    lengths = q.shape[1], k.shape[1]
+    seen = _visible(*lengths, is_causal, window_size_left, window_size_right, q.device)
+
+    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        scores = _scores(q, k, softcap)
+        if seen is not None:
+            scores = scores.masked_fill(~seen, _HIDDEN)
+        output = torch.matmul(torch.softmax(scores, dim=-1), v.unsqueeze(2))
+        lse = torch.logsumexp(scores, dim=-1)
+        if seen is not None:
+            blind = ~seen.any(dim=-1)
+            output = output.masked_fill(blind[:, None], 0.0)
+            lse = lse.masked_fill(blind, float("-inf"))
+        return output.flatten(1, 2), lse.flatten(1, 2)
+
+    work = _work_dtype(q)
+    queries, keys, values = (x.to(work).transpose(1, 2) for x in (q, k, v))
+    output, lse = _by_heads(attend, queries * _scale(q, sm_scale), keys, values)
+    return output.transpose(1, 2).to(q.dtype).contiguous(), lse.contiguous()
+
+
+def gqa_dense_backward(
+    do: torch.Tensor,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    o: torch.Tensor,
+    lse: torch.Tensor,
+    *,
+    is_causal: bool = False,
+    window_size_left: int = -1,
+    window_size_right: int = -1,
+    sm_scale: float | None = None,
+    softcap: float | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The gradients of q, k and v; the class's docstring states the formulas."""
+    scale = _scale(q, sm_scale)
+    lengths = q.shape[1], k.shape[1]
+    seen = _visible(*lengths, is_causal, window_size_left, window_size_right, q.device)
+
+    def gradients(
+        do: torch.Tensor,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        o: torch.Tensor,
+        lse: torch.Tensor,
+    ) -> tuple[torch.Tensor, ...]:
+        do, q, o, lse = (_grouped(x, k) for x in (do, q, o, lse))
+        products = torch.matmul(q, k.unsqueeze(2).transpose(-1, -2)) * scale
+        scores = products if softcap is None else torch.tanh(products / softcap) * softcap
+        scores = scores - lse.unsqueeze(-1)
+        if seen is not None:
+            scores = scores.masked_fill(~seen, float("-inf"))
+        weights = torch.exp(scores)
+        dweights = torch.matmul(do, v.unsqueeze(2).transpose(-1, -2))
+        dscores = weights * (dweights - (do * o).sum(dim=-1, keepdim=True))
+        if softcap is not None:
+            dscores = dscores * (1.0 - torch.tanh(products / softcap).square())
+        dscores = dscores * scale
+        dq = torch.matmul(dscores, k.unsqueeze(2)).flatten(1, 2)
+        # Every query head of a group adds to the gradients of its keys and values.
+        dk = torch.matmul(dscores.transpose(-1, -2), q).sum(dim=2)
+        dv = torch.matmul(weights.transpose(-1, -2), do).sum(dim=2)
+        return dq, dk, dv
+
+    work = _work_dtype(q)
+    heads = (x.to(work).transpose(1, 2) for x in (do, q, k, v, o))
+    found = _by_heads(gradients, *heads, lse.to(work), keys=2)
+    dq, dk, dv = (x.transpose(1, 2).to(q.dtype).contiguous() for x in found)
+    return dq, dk, dv
+
+
+def _work_dtype(q: torch.Tensor) -> torch.dtype:
+    return torch.float64 if q.dtype == torch.float64 else torch.float32
+
+
+def _scale(q: torch.Tensor, sm_scale: float | None) -> float:
+    return 1.0 / math.sqrt(q.shape[3]) if sm_scale is None else sm_scale
+
+
+def _grouped(x: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    """[B, H, ...] -> [B, H_kv, H // H_kv, ...]: the query heads beside their head of keys."""
+    return x.unflatten(1, (k.shape[1], x.shape[1] // k.shape[1]))
+
+
+def _by_heads(
+    function: Callable[..., tuple[torch.Tensor, ...]], *tensors: torch.Tensor, keys: int = 1
+) -> tuple[torch.Tensor, ...]:
+    """`function` of tensors [B, heads, S, ...], the keys at place `keys`, queries before them; in
+    an eager call whose scores would take gibibytes, one head of keys at a time."""
+    q, k = tensors[keys - 1], tensors[keys]
+    # A trace would hold every part as operations of its own.
+    eager = _sizes_known(q, k) and torch._C._len_torch_dispatch_stack() == 0
+    if not eager or q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] <= _MOST_SCORES:
+        return function(*tensors)
+    batches, heads = k.shape[:2]
+    parts = [
+        [
+            function(*(x[b : b + 1].tensor_split(heads, dim=1)[h] for x in tensors))
+            for h in range(heads)
+        ]
+        for b in range(batches)
+    ]
+    rows = [[torch.cat(found, dim=1) for found in zip(*row, strict=True)] for row in parts]
+    return tuple(torch.cat(found) for found in zip(*rows, strict=True))
 
 
 def _per_query_head(scale: torch.Tensor, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
@@ -171,19 +294,22 @@ def _written_out(
     softcap: float | None,
 ) -> torch.Tensor:
     """Scores of all heads at once, in elementary operations."""
-    grouped = q.unflatten(1, (k.shape[1], q.shape[1] // k.shape[1]))
-    scores = torch.matmul(grouped, k.unsqueeze(2).transpose(-1, -2))
-    if softcap is not None:
-        scores = torch.tanh(scores / softcap) * softcap
+    scores = _scores(q, k, softcap)
     if seen is not None:
         scores = scores.masked_fill(~seen, _HIDDEN)
     if sinks is None:
         weights = torch.softmax(scores, dim=-1)
     else:
-        sink = sinks.clamp(min=_HIDDEN).unflatten(0, grouped.shape[1:3])[:, :, None, None]
+        sink = sinks.clamp(min=_HIDDEN).unflatten(0, scores.shape[1:3])[:, :, None, None]
         column = sink.expand(*scores.shape[:-1], 1)
         weights = torch.softmax(torch.cat((scores, column), dim=-1), dim=-1)[..., :-1]
     output = torch.matmul(weights, v.unsqueeze(2))
     if seen is not None:
         output = output.masked_fill(~seen.any(dim=-1)[:, None], 0.0)
     return output.flatten(1, 2)
+
+
+def _scores(q: torch.Tensor, k: torch.Tensor, softcap: float | None) -> torch.Tensor:
+    """[B, H_kv, H // H_kv, S_q, S_kv] from scaled queries."""
+    scores = torch.matmul(_grouped(q, k), k.unsqueeze(2).transpose(-1, -2))
+    return scores if softcap is None else torch.tanh(scores / softcap) * softcap

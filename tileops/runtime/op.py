@@ -62,6 +62,11 @@ class Op:
     #: gradients of the outputs, the outputs, the inputs and the parameters. None leaves a call to
     #: the reference, which also serves double backward and torch.func.
     backward: ClassVar[Callable[..., Mapping[str, Any] | None] | None] = None
+    #: The entry that `backward` asks; without one it is the operator's name with Bwd for Fwd.
+    backward_op: ClassVar[str | None] = None
+    #: The inputs that a meaningful call computes from its other inputs, by name, from those and the
+    #: parameters: what rows are measured and tested with.
+    dependent_inputs: ClassVar[Callable[..., Mapping[str, Any]] | None] = None
     policy: ClassVar[Policy] = Policy()
     #: False where Inductor cannot compile the kernels, so that policy "kernel" leaves the node.
     inductor_compiles_kernels: ClassVar[bool] = True

@@ -1,6 +1,6 @@
 """Gradients through a Bwd sibling: the operator that the manifest declares for a backward.
 
-In: a class whose `backward` calls `<Name>BwdOp`, and that entry, implemented. Out: the gradients of
+In: a class whose `backward` calls another entry, and that entry, implemented. Out: the gradients of
 a call. How the forward's tensors map to the sibling's is the class's to say: outputs that it saved,
 and inputs that it leaves out, differ from pair to pair.
 """
@@ -54,7 +54,7 @@ def sibling_of(op: str) -> str:
 
 def _is_implemented(bound: Bound) -> bool:
     registry = bound.op_class._registry()  # type: ignore[union-attr]
-    name = sibling_of(bound.header.op)
+    name = getattr(bound.op_class, "backward_op", None) or sibling_of(bound.header.op)
     if name not in registry:
         return False
     other: Bound = registry.bound(name)

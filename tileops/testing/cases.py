@@ -220,13 +220,16 @@ def _build(row: Row, instance: Instance, device: torch.device, kind: Kind) -> Ca
             tensors[name] = contents(generated[name], place)
         else:
             tensors[name] = _tensor(row, name, meta, place, mode if kind == "fake" else None)
+    params = {p.name: _param(operator, row.case, p.name) for p in operator.parameters}
+    depend = getattr(row.bound.op_class, "dependent_inputs", None)
+    if depend is not None and kind == "real":
+        tensors |= depend(tensors, params)
     values = arguments_of(operator, row.case, tensors)
     for argument in operator.arguments:
         if argument.role is Role.DEVICE:
             values[argument.name] = device
     args, kwargs = split_arguments(operator, values)
     packet = row.bound.packet()
-    params = {p.name: _param(operator, row.case, p.name) for p in operator.parameters}
     params |= {t.name: tensors[t.name] for t in signature.construction if t.name in tensors}
     params |= {a.name: device for a in operator.arguments if a.role is Role.DEVICE}
     inputs = {a.name: values.get(a.name) for a in operator.arguments
