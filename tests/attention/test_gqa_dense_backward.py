@@ -271,6 +271,37 @@ def test_a_gradient_of_the_sums_is_the_references():
     assert dv is None or not dv.any()
 
 
+def test_a_compiled_backward_is_one_node_for_all_lengths():
+    import torch._dynamo
+    from torch._dynamo.backends.common import aot_autograd
+
+    torch._dynamo.reset()
+    traced = {"forward": [], "backward": []}
+
+    def keep(way):
+        def compiler(module, _inputs):
+            traced[way].append([str(n.target) for n in module.graph.nodes if n.op != "output"])
+            return module.forward
+
+        return compiler
+
+    def loss(q, k, v):
+        call = torch.ops.tileops.attention_gqa_dense_with_lse_fwd
+        return call(q, k, v, is_causal=True)[0].float().square().sum()
+
+    backend = aot_autograd(fw_compiler=keep("forward"), bw_compiler=keep("backward"))
+    compiled = torch.compile(loss, backend=backend, fullgraph=True, dynamic=True)
+    for length in (5, 9, 12, 33):
+        inputs = [x.requires_grad_() for x in oracle.tensors(2, length, length, 4, 2, 16)]
+        got = torch.autograd.grad(compiled(*inputs), inputs)
+        want = torch.autograd.grad(loss(*inputs), inputs)
+        for a, b in zip(got, want, strict=True):
+            torch.testing.assert_close(a, b)
+    assert {way: len(graphs) for way, graphs in traced.items()} == {"forward": 1, "backward": 1}
+    names = [name for name in traced["backward"][0] if "tileops" in name]
+    assert names == ["tileops.attention_gqa_dense_bwd.default"]
+
+
 @gpu
 @pytest.mark.parametrize("sinks", [False, True])
 def test_a_plain_forward_asks_for_the_sums_again(sinks):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -64,7 +65,7 @@ def gqa_dense(
     if softcap is None and _sizes_known(q, k):
         output = _fused(queries, keys, values, seen, sinks)
     else:
-        output = _written_out(queries, keys, values, seen, sinks, softcap)
+        output, _ = _written_out(queries, keys, values, seen, sinks, softcap)
     output = output.transpose(1, 2).to(q.dtype if out_dtype is None else out_dtype)
     return output.contiguous()
 
@@ -84,21 +85,10 @@ def gqa_dense_with_lse(
     lengths = q.shape[1], k.shape[1]
     seen = _visible(*lengths, is_causal, window_size_left, window_size_right, q.device)
 
-    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        scores = _scores(q, k, softcap)
-        if seen is not None:
-            scores = scores.masked_fill(~seen, _HIDDEN)
-        output = torch.matmul(torch.softmax(scores, dim=-1), v.unsqueeze(2))
-        lse = torch.logsumexp(scores, dim=-1)
-        if seen is not None:
-            blind = ~seen.any(dim=-1)
-            output = output.masked_fill(blind[:, None], 0.0)
-            lse = lse.masked_fill(blind, float("-inf"))
-        return output.flatten(1, 2), lse.flatten(1, 2)
-
     work = _work_dtype(q)
     queries, keys, values = (x.to(work).transpose(1, 2) for x in (q, k, v))
-    output, lse = _by_heads(attend, queries * _scale(q, sm_scale), keys, values)
+    queries = queries * _scale(q, sm_scale)
+    output, lse = _written_out(queries, keys, values, seen, None, softcap, with_sums=True)
     return output.transpose(1, 2).to(q.dtype).contiguous(), lse.contiguous()
 
 
@@ -117,40 +107,49 @@ def gqa_dense_backward(
     softcap: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The gradients of q, k and v; the class's docstring states the formulas."""
+    dtype = q.dtype
     scale = _scale(q, sm_scale)
     lengths = q.shape[1], k.shape[1]
     seen = _visible(*lengths, is_causal, window_size_left, window_size_right, q.device)
 
+    batches, length, heads, width = q.shape
+    kv_heads = k.shape[2]
+    group = heads // kv_heads
+    hidden = None if seen is None else ~seen.repeat(group, 1)
+
     def gradients(
-        do: torch.Tensor,
         q: torch.Tensor,
         k: torch.Tensor,
         v: torch.Tensor,
-        o: torch.Tensor,
+        do: torch.Tensor,
         lse: torch.Tensor,
+        delta: torch.Tensor,
     ) -> tuple[torch.Tensor, ...]:
-        do, q, o, lse = (_grouped(x, k) for x in (do, q, o, lse))
-        products = torch.matmul(q, k.unsqueeze(2).transpose(-1, -2)) * scale
-        scores = products if softcap is None else torch.tanh(products / softcap) * softcap
-        scores = scores - lse.unsqueeze(-1)
-        if seen is not None:
-            scores = scores.masked_fill(~seen, float("-inf"))
-        weights = torch.exp(scores)
-        dweights = torch.matmul(do, v.unsqueeze(2).transpose(-1, -2))
-        dscores = weights * (dweights - (do * o).sum(dim=-1, keepdim=True))
+        scores = torch.bmm(q, k.transpose(1, 2)) * scale
         if softcap is not None:
-            dscores = dscores * (1.0 - torch.tanh(products / softcap).square())
-        dscores = dscores * scale
-        dq = torch.matmul(dscores, k.unsqueeze(2)).flatten(1, 2)
-        # Every query head of a group adds to the gradients of its keys and values.
-        dk = torch.matmul(dscores.transpose(-1, -2), q).sum(dim=2)
-        dv = torch.matmul(weights.transpose(-1, -2), do).sum(dim=2)
-        return dq, dk, dv
+            bounded = torch.tanh(scores / softcap)
+            scores = bounded * softcap
+        weights = torch.exp(scores - lse)
+        if hidden is not None:
+            weights = weights.masked_fill(hidden, 0.0)
+        dscores = weights * (torch.bmm(do, v.transpose(1, 2)) - delta) * scale
+        if softcap is not None:
+            dscores = dscores * (1.0 - bounded.square())
+        dk = torch.bmm(dscores.transpose(1, 2), q)
+        dv = torch.bmm(weights.transpose(1, 2), do)
+        return torch.bmm(dscores, k), dk, dv
 
     work = _work_dtype(q)
-    heads = (x.to(work).transpose(1, 2) for x in (do, q, k, v, o))
-    found = _by_heads(gradients, *heads, lse.to(work), keys=2)
-    dq, dk, dv = (x.transpose(1, 2).to(q.dtype).contiguous() for x in found)
+    do, q, k, v, o = (x.to(work).transpose(1, 2) for x in (do, q, k, v, o))
+    delta = (do * o).sum(dim=-1)
+    rows = batches * kv_heads, group * length
+    of_queries = (x.reshape(*rows, width) for x in (q, do))
+    of_keys = (x.flatten(0, 1) for x in (k, v))
+    of_rows = (x.to(work).reshape(*rows, 1) for x in (lse, delta))
+    queries, gradient = of_queries
+    dq, dk, dv = _by_heads(gradients, queries, *of_keys, gradient, *of_rows)
+    found = zip((dq, dk, dv), (q, k, v), strict=True)
+    dq, dk, dv = (x.view(y.shape).transpose(1, 2).to(dtype).contiguous() for x, y in found)
     return dq, dk, dv
 
 
@@ -162,31 +161,20 @@ def _scale(q: torch.Tensor, sm_scale: float | None) -> float:
     return 1.0 / math.sqrt(q.shape[3]) if sm_scale is None else sm_scale
 
 
-def _grouped(x: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
-    """[B, H, ...] -> [B, H_kv, H // H_kv, ...]: the query heads beside their head of keys."""
-    return x.unflatten(1, (k.shape[1], x.shape[1] // k.shape[1]))
-
-
 def _by_heads(
-    function: Callable[..., tuple[torch.Tensor, ...]], *tensors: torch.Tensor, keys: int = 1
+    function: Callable[..., tuple[torch.Tensor, ...]],
+    q: torch.Tensor,
+    k: torch.Tensor,
+    *others: torch.Tensor,
 ) -> tuple[torch.Tensor, ...]:
-    """`function` of tensors [B, heads, S, ...], the keys at place `keys`, queries before them; in
-    an eager call whose scores would take gibibytes, one head of keys at a time."""
-    q, k = tensors[keys - 1], tensors[keys]
+    """`function` of tensors [heads, rows, ...]; in an eager call whose scores would take gibibytes,
+    one head at a time."""
     # A trace would hold every part as operations of its own.
     eager = _sizes_known(q, k) and torch._C._len_torch_dispatch_stack() == 0
-    if not eager or q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] <= _MOST_SCORES:
-        return function(*tensors)
-    batches, heads = k.shape[:2]
-    parts = [
-        [
-            function(*(x[b : b + 1].tensor_split(heads, dim=1)[h] for x in tensors))
-            for h in range(heads)
-        ]
-        for b in range(batches)
-    ]
-    rows = [[torch.cat(found, dim=1) for found in zip(*row, strict=True)] for row in parts]
-    return tuple(torch.cat(found) for found in zip(*rows, strict=True))
+    if not eager or q.shape[0] * q.shape[1] * k.shape[1] <= _MOST_SCORES:
+        return function(q, k, *others)
+    parts = [function(*part) for part in zip(*(x.split(1) for x in (q, k, *others)), strict=True)]
+    return tuple(torch.cat(found) for found in zip(*parts, strict=True))
 
 
 def _per_query_head(scale: torch.Tensor, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
@@ -292,24 +280,50 @@ def _written_out(
     seen: torch.Tensor | None,
     sinks: torch.Tensor | None,
     softcap: float | None,
-) -> torch.Tensor:
-    """Scores of all heads at once, in elementary operations."""
-    scores = _scores(q, k, softcap)
+    with_sums: bool = False,
+) -> tuple[torch.Tensor, Any]:
+    """Output [B, H, S_q, D] and, with sums, their logarithms [B, H, S_q]: in elementary operations
+    over the scores of all heads."""
+    batches, heads, s_q, width = q.shape
+    kv_heads = k.shape[1]
+    group = heads // kv_heads
+    # The query heads of a group follow one another in the rows of their head of keys.
+    rows = batches * kv_heads, group * s_q
+    hidden = None if seen is None else ~seen.repeat(group, 1)
+    columns = []
+    if sinks is not None:
+        sink = sinks.clamp(min=_HIDDEN)[None, :, None].expand(batches, heads, s_q)
+        columns.append(sink.reshape(*rows, 1))
+
+    def attend(
+        q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *sink: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        scores = torch.bmm(q, k.transpose(1, 2))
+        if softcap is not None:
+            scores = torch.tanh(scores / softcap) * softcap
+        if hidden is not None:
+            scores = scores.masked_fill(hidden, _HIDDEN)
+        weights = torch.softmax(torch.cat((scores, *sink), dim=-1), dim=-1)
+        output = torch.bmm(weights[..., : k.shape[1]], v)
+        return (output, _log_of_sums(scores)) if with_sums else (output,)
+
+    tensors = q.reshape(*rows, width), k.flatten(0, 1), v.flatten(0, 1), *columns
+    output, *sums = _by_heads(attend, *tensors)
+    output = output.view(q.shape)
+    lse = sums[0].view(q.shape[:3]) if with_sums else None
     if seen is not None:
-        scores = scores.masked_fill(~seen, _HIDDEN)
-    if sinks is None:
-        weights = torch.softmax(scores, dim=-1)
-    else:
-        sink = sinks.clamp(min=_HIDDEN).unflatten(0, scores.shape[1:3])[:, :, None, None]
-        column = sink.expand(*scores.shape[:-1], 1)
-        weights = torch.softmax(torch.cat((scores, column), dim=-1), dim=-1)[..., :-1]
-    output = torch.matmul(weights, v.unsqueeze(2))
-    if seen is not None:
-        output = output.masked_fill(~seen.any(dim=-1)[:, None], 0.0)
-    return output.flatten(1, 2)
+        blind = ~seen.any(dim=-1)
+        output = output.masked_fill(blind[:, None], 0.0)
+        if lse is not None:
+            lse = lse.masked_fill(blind, float("-inf"))
+    return output, lse
 
 
-def _scores(q: torch.Tensor, k: torch.Tensor, softcap: float | None) -> torch.Tensor:
-    """[B, H_kv, H // H_kv, S_q, S_kv] from scaled queries."""
-    scores = torch.matmul(_grouped(q, k), k.unsqueeze(2).transpose(-1, -2))
-    return scores if softcap is None else torch.tanh(scores / softcap) * softcap
+def _log_of_sums(scores: torch.Tensor) -> torch.Tensor:
+    """logsumexp along the last axis, which itself branches on sizes: unbacked ones do not allow it.
+
+    -inf where the axis is empty.
+    """
+    beside = scores.new_full((), _HIDDEN).expand(*scores.shape[:-1], 1)
+    top = torch.cat((scores.detach(), beside), dim=-1).amax(dim=-1, keepdim=True)
+    return top[..., 0] + torch.log(torch.exp(scores - top).sum(dim=-1))
